@@ -1,4 +1,6 @@
-"""Partial partitions beside R's salso: items, probability, area under the curve, seconds, and how they vary by seed.
+"""Partial partitions beside R's salso: items, share, area under the curve, seconds, and how they vary by seed.
+
+Items are those of the search on all draws, as salso's; the times are of whole calls, in which half of the draws choose.
 
 By default on the posterior in tests/golden, or on those in the folder POSTERIORS; of each every k-th draw, so that
 there are 1,000.
@@ -7,20 +9,20 @@ there are 1,000.
 from statistics import median
 
 import numpy as np
+import xarray as xr
 
 import posterior_consensus as pc
 from benchmarks._data import kept, posteriors
 from benchmarks._runner import used
 from benchmarks._salso import alternately, has_salso
 from benchmarks.misplaced import CASES, sampled, simulated
-from posterior_consensus.answers.partial_partition import agreement, grown
+from posterior_consensus.answers.partial_partition import agreement, grown, size_bound
 
 PROBS = (0.5, 0.8, 0.95)
 N_DRAWS = 1_000
 SEEDS = 10
 REPEATS = 3
 OPTIONS = {
-    "--held-out": {"action": "store_true", "help": "probabilities in draws of the chain that did not choose"},
     "--truth": {"action": "store_true", "help": "sets beside their true probabilities, in simulated posteriors"},
 }
 CHAINS = {  # chains, draws, share of labels, modes or sweeps that stay from draw to draw
@@ -34,7 +36,7 @@ CHAINS = {  # chains, draws, share of labels, modes or sweeps that stay from dra
 ASKED, SETS, FRESH = 0.8, 60, 20_000
 
 
-def tables(smallest, held_out, truth):
+def tables(smallest, truth):
     if truth:
         chains = dict(list(CHAINS.items())[:1]) if smallest else CHAINS
         sets = 3 if smallest else SETS
@@ -46,9 +48,6 @@ def tables(smallest, held_out, truth):
     found = posteriors()
     if smallest:
         found = {name: labels[:60, :40] for name, labels in found.items()}
-    if held_out:
-        yield "", (_held_out(name, labels, prob) for name, labels in found.items() for prob in PROBS)
-        return
     beside, seeds = not smallest and has_salso(), range(2 if smallest else SEEDS)
     draws = {name: pc.as_partition_draws(x[:: max(1, len(x) // N_DRAWS)]) for name, x in found.items()}
     yield "", (_row(name, one, prob, seeds, beside) for name, one in draws.items() for prob in PROBS)
@@ -56,16 +55,17 @@ def tables(smallest, held_out, truth):
 
 
 def _row(name, draws, prob, seeds, beside):
-    found = [pc.partial_partition(draws, prob, random_seed=seed) for seed in seeds]
-    best = max(found, key=lambda one: (one.n_items, one.search_probability))
+    found = [grown(draws, prob, 64, np.random.default_rng(seed), None, False)[:2] for seed in seeds]
+    numbers = [int((labels >= 0).sum()) for labels, _ in found]
+    curve = np.max([curve for _, curve in found], axis=0)
     alone, chips = _alternately(draws, prob, seeds, [prob, "FALSE"] if beside else [])
     completed, chips_completed = _alternately(draws, prob, seeds, [prob, "TRUE"] if beside else [], complete="vi")
     row = {
         "posterior": name,
         "probability": prob,
-        f"items, {len(seeds)} seeds": " or ".join(map(str, sorted({one.n_items for one in found}))),
-        "probability found": best.search_probability,
-        "at most": best.n_items_bound,
+        f"items, {len(seeds)} seeds": " or ".join(map(str, sorted(set(numbers)))),
+        "share found": curve[max(numbers)],
+        "at most": size_bound(draws, prob, curve, False),
         "ms": alone,
         "completed, ms": completed,
     }
@@ -79,7 +79,7 @@ def _row(name, draws, prob, seeds, beside):
 
 
 def _area(name, draws, seeds, beside):
-    areas = [pc.partial_partition(draws, 0.5, random_seed=seed).area for seed in seeds]
+    areas = [grown(draws, 0.5, 64, np.random.default_rng(seed), None, False)[1][:-1].mean() for seed in seeds]
     ours, chips = _alternately(draws, 0.5, seeds, [0, "FALSE"] if beside else [])
     row = {
         "posterior": name,
@@ -104,22 +104,6 @@ def _alternately(draws, prob, seeds, of_chips, **options):
 
     seconds, theirs = alternately(ours, REPEATS, bool(of_chips), "time_chips.R", draws.labels, *of_chips)
     return 1000 * seconds, theirs
-
-
-def _held_out(name, labels, prob):
-    half = len(labels) // 2
-    partial = pc.partial_partition(labels[: half : max(1, half // N_DRAWS)], prob, random_seed=1)
-    sure = np.flatnonzero(partial.labels.values >= 0)
-    rest = pc.as_partition_draws(labels[half:, sure]).labels
-    return {
-        "posterior": name,
-        "asked for": prob,
-        "items": partial.n_items,
-        "in the draws of the search": partial.search_probability,
-        "probability": partial.probability,
-        "MCSE": partial.mcse,
-        "in the other half of the chain": float(np.all(rest == partial.labels.values[sure], axis=1).mean()),
-    }
 
 
 def _noisy(rng, n_chains, length, stays):
@@ -162,7 +146,10 @@ def _beside_truth(family, chains, sets):
     for seed in range(sets):
         rng = np.random.default_rng([seed, *family.encode()])
         labels, fresh = FAMILIES[family](rng, *CHAINS[chains])
-        draws, fresh = pc.as_partition_draws(labels), pc.as_partition_draws(fresh)
+        draws, fresh = (
+            pc.as_partition_draws(xr.DataArray(one, dims=("chain", "draw", "item")))
+            for one in (labels, fresh[np.newaxis])
+        )
         partial = pc.partial_partition(draws, ASKED, random_seed=seed, progressbar=False)
         of_all, _, _ = grown(draws, ASKED, 64, rng, None, False)
         truth, before = (agreement(fresh, one).mean() for one in (partial.labels.values, of_all))

@@ -117,10 +117,10 @@ print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by
 # %% [markdown]
 # ### Thresholds that were chosen after the results
 #
-# The membership of 0.5 below which items are named is a convention, and fixed. The 95% of the ball is a convention, and a default. Say so if
-# you changed it after you saw the results. The same holds for the loss, `n_clusters` and the threshold of a partial
-# partition. `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too: name the resulting
-# threshold.
+# The membership of 0.5 below which items are named is a convention, and fixed. The 95% of the ball is a convention, and
+# a default. Say so if you changed it after you saw the results. The same holds for the loss, `n_clusters` and the
+# threshold of a partial partition. `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too:
+# name the resulting threshold.
 #
 # A probability of a set that the same draws chose is too high. `partial_partition` reports the share of the half of the
 # draws that did not choose. The other is `search_probability`:
