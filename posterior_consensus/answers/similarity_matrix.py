@@ -183,8 +183,8 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     Each chain of L draws is cut into min(10, floor(sqrt(L))) batches of nearly equal length. Batches stay long enough
     for slow chains, and more batches hardly improve the error [1]_. Batches of all chains vary around one common mean,
     so chains that disagree raise the error [2]_. Where chains differ by more than their batches, the means of whole
-    chains are the batches; see :meth:`Samples.by_chains_if_they_differ`. With b_k the sum of w_t (A_tij - PSM_ij) over the draws of batch k of
-    K,
+    chains are the batches; see :meth:`Samples.by_chains_if_they_differ`. With b_k the sum of w_t (A_tij - PSM_ij) over
+    the draws of batch k of K,
 
         s_ij^2 = K / (K - 1) sum_k b_k^2.
 

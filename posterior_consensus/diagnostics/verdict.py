@@ -229,7 +229,7 @@ def _unnoticed(diagnosis: Diagnosis) -> str:
     """Sentence on the modes that agreeing chains may miss."""
     return (
         f"A mode that one chain misses would go unnoticed below about {display.at_most(diagnosis.could_miss, '.0%')} "
-        "of the draws, or more if noise blurs it, and one that all chains miss at any share."
+        "of the draws, or more if noise blurs it, and one that all chains miss in any case."
     )
 
 

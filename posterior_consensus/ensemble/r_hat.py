@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.samples import Samples
 
 RHAT_BAD = 1.05
 _LEVEL = 0.01  # joint level of all tests of a kind
+_SUSPICIOUS = 1.01  # without ranks
 _MOST = 1e6  # a larger R-hat comes from division by the rounding of constant chains
 _BATCHES = 5  # batches of a half-chain
 
@@ -63,7 +64,9 @@ def doubt_of(samples: Samples, traces: Mapping[str, Floats]) -> str | None:
     if samples.independent or len(samples.chains) < 2 or not samples.has_errors:
         return None
     moving = {name: trace for name, trace in traces.items() if np.ptp(trace) > 0}
-    values = np.stack(list(moving.values())) if moving else np.empty((0, samples.n_draws))
+    if not any(_is_suspicious(samples, trace) for trace in moving.values()):
+        return None
+    values = np.stack(list(moving.values()))
     beyond = np.flatnonzero(differ(samples, values))
     if beyond.size == 0:
         return None
@@ -73,6 +76,12 @@ def doubt_of(samples: Samples, traces: Mapping[str, Floats]) -> str | None:
         return None
     size = f"is {rhat[worst]:.2f}" if rhat[worst] < _MOST else "is infinite"
     return f"do not agree: the R-hat of the {list(moving)[beyond[worst]]} {size}; see `diagnose`"
+
+
+def _is_suspicious(samples: Samples, trace: Floats) -> bool:
+    """Whether the R-hat without ranks, which takes a tenth of the time, of a trace or its distances is above 1.01."""
+    folded = np.abs(trace - np.median(trace))
+    return bool((_rhat(np.stack([trace, folded])[:, half_chains(samples)]) > _SUSPICIOUS).any())
 
 
 def _rhat(scores: Floats) -> Floats:

@@ -96,9 +96,8 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
             "little of it: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
     if max_pareto_k is None and weighted.unseen > MOST_UNSEEN_ALONE:
-        warn(
-            f"The weights are rough: {_unseen(weighted, MOST_UNSEEN_ALONE)}. Standard errors of results from these draws leave this out."
-        )
+        unseen = _unseen(weighted, MOST_UNSEEN_ALONE)
+        warn(f"The weights are rough: {unseen}. Standard errors of results from these draws leave this out.")
     return replace(taken, samples=weighted.samples)
 
 

@@ -1,5 +1,6 @@
 """The consensus under other priors, against enumeration and against what ArviZ's groups hold."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -92,6 +93,27 @@ def test_numbers_of_clusters_that_no_draw_has_are_expected():
         assert abs(row["n_clusters"].item() - prior.n_clusters @ prior) < 3 * row["n_clusters_mcse"].item()
     ratio = others["10.0"].log_prob(draws) - pc.priors.crp(1.0).log_prob(draws)
     check(lambda x: pc.reweight(draws, x), ratio, ValueError, ["`log_ratio`", "clusters, which no draw has"])
+
+
+def test_one_rule_for_reweighting_with_a_warning_between(rng):
+    """A fifth of the weight is to be expected at a number that no draw has: reported, and reweighted with a warning."""
+    draws = pc.as_partition_draws(np.where(rng.random((4, 500, 6)) < 0.02, rng.integers(5, size=(4, 500, 6)), 0))
+    prior, shares = pc.priors.crp(1.0), {}
+    others = {str(a): pc.priors.crp(a) for a in (1.5, 3.0, 5.0, 8.0, 12.0, 30.0)}
+    found = pc.prior_sensitivity(draws, prior, alternatives=others, partition=[0] * 6, n_starts=1, **QUIET)
+    for (name, other), reliable in zip(others.items(), found.is_reliable, strict=True):
+        ratio = other.log_prob(draws) - prior.log_prob(draws)
+        shares[name] = unseen = found.table["unseen"].sel(alternative=name).item()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if reliable:
+                assert pc.reweight(draws, ratio).samples.is_weighted
+            else:
+                with pytest.raises(ValueError, match="log_ratio"):
+                    pc.reweight(draws, ratio)
+        said = [f"{unseen:.0%} of the weight" in str(one.message) for one in caught]
+        assert said == [True] * int(reliable and unseen > 0.1)
+    assert any(0.1 < one <= 1 / 3 for one in shares.values()) and max(shares.values()) > 1 / 3
 
 
 def test_draws_of_one_number_of_clusters_count_on_another():
