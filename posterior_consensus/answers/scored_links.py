@@ -177,9 +177,9 @@ class ScoredLinks(Stored):
 
     def cut_in_words(self) -> str:
         """Say that low scores were left out, where `is_cut`."""
-        least = self.pairs["probability"].values.min()
+        least = display.at_least(self.pairs["probability"].values.min(), ".3g")
         return (
-            f"no score is below {least:.3g}, and the threshold is {self.tau:.3g}: pairs with lower scores were probably "
+            f"no score is below {least}, and the threshold is {self.tau:.3g}: pairs with lower scores were probably "
             "left out, and recall counts none of their matches"
         )
 

@@ -114,9 +114,11 @@ def _outwards(value: float, form: str, rounding: str) -> str:
         return format(value, form)
     exact, digits, kind = Decimal(repr(float(value))), int(form.strip(",")[1:-1]), form[-1]
     place = exact.adjusted() + 1 - digits if kind == "g" else -digits - 2 * (kind == "%")
-    slack = abs(exact) * Decimal(ROUNDING)
-    inwards = exact - slack if rounding == ROUND_CEILING else exact + slack
-    return format(float(inwards.quantize(Decimal(1).scaleb(place), rounding, Context(prec=400))), form)
+    unit, context = Decimal(1).scaleb(place), Context(prec=400)
+    shown = exact.quantize(unit, context=context)
+    if abs(shown - exact) > abs(exact) * Decimal(ROUNDING):
+        shown = exact.quantize(unit, rounding, context)
+    return format(float(shown), form)
 
 
 def apart_from(value: float, limit: float, form: str) -> str:

@@ -192,7 +192,7 @@ def optimality(summary: PairsRecord, counts: Counts) -> Fact:
         gap = excess / value if value else best.optimality_gap
         minimum = minimum_in_words(gap, value - excess, best.loss.unit)
     known = f"the minimum is {minimum}{among}" if minimum else "no bound was computed"
-    shown = f"minimum {minimum[:-1]}; not proven optimal){among}" if minimum else f"not proven optimal, {known}"
+    shown = f"minimum {minimum[:-1]}; not proven){among}" if minimum else f"not proven optimal, {known}"
     unproven = [*_unproven(best.info)]
     finding = " ".join(f"{capitalized(part)}." for part in [f"the partition is not proven optimal: {known}", *unproven])
     which = f", which is {minimum}{among}" if minimum else f": {known}"

@@ -9,7 +9,8 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.layers import between_runs, compare
-from posterior_consensus.layers.chance import expected_joint_sums
+from posterior_consensus.layers.chance import expected_joint_sums, loss_without_structure
+from tests.reference import partitions
 
 QUIET = {"random_seed": 1, "progressbar": False}
 RNG = np.random.default_rng(5)
@@ -73,6 +74,17 @@ def test_chance_is_the_mean_over_all_permutations(loss):
     found = pc.compare_layers({"a": pc.as_runs(runs)}, loss=loss, **QUIET).to_dataframe().loc["a"]
     assert found["chance"] == pytest.approx(np.mean(expected), rel=1e-11)
     assert found["stability"] == pytest.approx(1 - found["distance"] / found["chance"], rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", [pc.vi(), pc.vi(a=0.5), pc.binder(), pc.binder(a=1.6)], ids=str)
+def test_loss_without_structure_is_the_least_against_all_permutations(loss):
+    every, rng = np.array(list(partitions(5))), np.random.default_rng(4)
+    for weights in (np.full(3, 1 / 3), np.array([0.7, 0.2, 0.1])):
+        draws = every[rng.integers(len(every), size=3)]
+        permuted = [draws[:, order] for order in permutations(range(5))]
+        expected = np.mean([pc.partition_loss(every, one, loss=loss).values for one in permuted], axis=0) @ weights
+        found = loss_without_structure(pc.as_partition_draws(draws, weights=weights), loss)
+        assert found == pytest.approx(expected.min(), rel=1e-12, abs=1e-12)
 
 
 def test_chance_of_a_ratio_is_close_to_the_mean_over_permutations():

@@ -1,5 +1,6 @@
 """Colours, patterns, sizes and names in all plots: what the reader is to tell apart differs, and follows the style."""
 
+import sys
 from inspect import signature
 from itertools import pairwise
 
@@ -233,3 +234,27 @@ def test_long_names_that_begin_and_end_alike_are_told_apart():
     shown = short_names([f"patient number {k} of the hospital in the city" for k in range(5)], 16)
     assert len(set(shown)) == 5 and max(map(len, shown)) <= 16
     assert short_names(["x" * 20, "y" * 20, "y" * 20], 5) == ["xx…xx", "yy…yy", "yy…yy"]
+
+
+def test_names_of_a_colour_bar_and_of_the_next_axis_do_not_touch():
+    axes = four_panels(draws(), LABELS, ball(), items())
+    axes[0, 0].figure.canvas.draw()
+    (bar,) = [ax for ax in axes[0, 0].child_axes if ax.get_ylabel()]
+    name, beside = (ax.yaxis.label.get_window_extent() for ax in (bar, axes[0, 1]))
+    assert beside.x0 - name.x1 > 0.5 * name.width
+
+
+@pytest.mark.parametrize(
+    "plot",
+    [
+        lambda: pc.plot_psm(draws()),
+        lambda: pc.plot_item_uncertainty(items()),
+        lambda: pc.plot_credible_ball(ball()),
+        lambda: four_panels(draws(), LABELS, ball(), items(), width="column"),
+    ],
+    ids=["psm", "items", "ball", "four panels"],
+)
+def test_without_matplotlib_the_error_has_the_next_step(plot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"posterior-consensus\[plots\]"):
+        plot()

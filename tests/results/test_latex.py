@@ -45,6 +45,18 @@ def test_numbers_and_missing_ones():
     assert rows(text) == [["", "x", "k", "who"], ["first", "1.235", "1", "a"], ["second", "--", "20", "--"]]
 
 
+def test_a_caption_and_a_label_make_a_table_of_it():
+    text = Table(pd.DataFrame({"x": [1, 2]})).to_latex(caption=r"Of $n$ runs.", label="tab:runs")
+    assert text.splitlines()[:4] == [r"\begin{table}", r"\centering", r"\caption{Of $n$ runs.}", r"\label{tab:runs}"]
+    assert text.splitlines()[-1] == r"\end{table}" and text.count(r"\begin{tabular}") == 1
+    assert r"\label" not in Table(pd.DataFrame({"x": [1, 2]})).to_latex(caption="Runs")
+
+
+def test_members_that_are_left_out_are_dots_of_latex():
+    found = rows(Table(pd.DataFrame({"who": ["1, 2, ..."]})).to_latex())
+    assert found[1] == [r"1, 2, \ldots{}"]
+
+
 def test_results_have_a_row_for_each_of_their_table():
     draws = array(np.array([[0, 0, 1, 2], [0, 0, 1, 1]] * 10), ("sample", "obs"), obs=list(ODD)[:4])
     for make in (pc.item_uncertainty, pc.links, pc.membership):
