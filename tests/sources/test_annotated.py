@@ -87,7 +87,7 @@ def test_a_second_call_replaces_what_the_first_wrote(adata, runs, best):
     pc.attach(adata, best, items, group="other")
     pc.attach(adata, best)
     assert [name for name in adata.obs if "leiden" not in name] == ["batch", "consensus", "other", "other_similarity"]
-    assert set(adata.uns) == {"consensus", "other"}
+    assert set(adata.uns) == {"consensus", "consensus_colors", "other", "other_colors"}
     assert np.isfinite(adata.obs["other_similarity"]).any()
 
 
