@@ -37,10 +37,10 @@ runs
 # %% [markdown]
 # ## Which resolution?
 #
-# `as_layers` makes a layer of each resolution, and `summarize` compares and summarizes them. `compare_layers` alone does
-# the first. The comparison says how far two runs of one resolution are apart:
-# `distance` is the mean VI between two runs, `chance` what it would be if the labels of one were shuffled. `stability`
-# is 1 if all runs are equal, and 0 if they agree no more than by chance.
+# `as_layers` makes a layer of each resolution, and `summarize` compares and summarizes them; `compare_layers` only
+# compares them. The comparison says how far two runs of one resolution are apart: `distance` is the mean VI between two
+# runs, `chance` what it would be if the labels of one were shuffled. `stability` is 1 if all runs are equal, and 0 if
+# they agree no more than by chance.
 
 # %%
 layers = pc.as_layers(runs, layer_dim="resolution")
