@@ -1,15 +1,19 @@
 """Independent runs: effective numbers, errors of shares, and how often what is said of them is wrong.
 
-Five tables of simulated runs whose truth is known: also verdicts on groups and kinds of runs, and the effect of more
-runs. Runs are those of a program that finds the same clusters but for items that it moves at random, and now and then
-divides a cluster or joins two, as Leiden does; at another resolution it finds twice as many clusters.
+Eight tables of simulated runs whose truth is known: also verdicts on groups and kinds of runs, the effect of more runs,
+and the stability of layers. Runs are those of a program that finds the same clusters but for items that it moves at
+random, and now and then divides a cluster or joins two, as Leiden does; at another resolution it finds twice as many
+clusters.
 """
 
 import numpy as np
 
 import posterior_consensus as pc
 from posterior_consensus.diagnostics.comparison import excess_loss
+from posterior_consensus.diagnostics.groups import run_distances, within
 from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.layers.chance import chance_losses
+from posterior_consensus.layers.stability import may_be_largest
 from posterior_consensus.losses.lookup import as_loss
 
 N_ITEMS = 60
@@ -28,6 +32,11 @@ def tables(smallest):
     yield "", (_of_kinds(name, *case, 2 if smallest else 100) for name, case in list(KINDS.items())[few])
     cases = [(name, loss) for name in MORE for loss in ("vi", "binder")][few]
     yield "", (row for case in cases for row in _of_more(*case, (10, 20, 40, 100)[few], 2 if smallest else 100))
+    numbers = (5, 10, 20, 50)[few]
+    answers = list(ANSWERS.items())[few]
+    yield "", (_of_stability(*case, n, 20 if smallest else 1_000) for case in answers for n in numbers)
+    yield "", (_of_ties(*case, n, 20 if smallest else 1_000) for case in answers for n in numbers)
+    yield "", (_of_new_runs(*case, n, 2 if smallest else 8) for case in list(NEW.items())[few] for n in numbers[:3])
 
 
 def runs_of(rng, n_runs, n_clusters, moved=0.1, divided=0.3):
@@ -227,3 +236,101 @@ def _of_more(name, loss, numbers, n_sets):
             "X > 0": np.sum(~none),
             "of these, excess above X": np.sum(~none & (excess > limit + ROUNDING)),
         }
+
+
+def rarely(share, others):
+    """Runs that find four clusters, and now and then another partition."""
+    four = np.arange(N_ITEMS) * 4 // N_ITEMS
+    return lambda rng, n_runs: np.where((rng.random(n_runs) < share)[:, np.newaxis], others, four)
+
+
+JOINED = np.minimum(np.arange(N_ITEMS) * 4 // N_ITEMS, 2)
+UNLIKE = np.arange(N_ITEMS) % 5  # independent of the four clusters
+ANSWERS = {
+    **{f"two clusters joined in {share:.0%}": rarely(share, JOINED) for share in (0.02, 0.05, 0.1, 0.3)},
+    **{f"unlike clusters in {share:.0%}": rarely(share, UNLIKE) for share in (0.02, 0.05, 0.1)},
+    **{f"{moved:.0%} of the items at random": at_random(moved) for moved in (0.03, 0.1, 0.33)},
+    "items between clusters, up to 0.5": between_clusters(0.5),
+}
+NEW = {
+    "10% of the items at random": at_random(0.1),
+    "33% at random": at_random(0.33),
+    "60% at random, 8 clusters": lambda rng, n_runs: runs_of(rng, n_runs, 8, 0.6),
+    "items between clusters, up to 0.8": between_clusters(0.8),
+}
+
+
+def _estimates(made, n_runs, n_sets):
+    """Of each set of runs: its mean distance as a share of that by chance, the jackknife's error, and what is printed.
+
+    With the truth, from 400 runs or all pairs of partitions that these have.
+    """
+    rng, loss = np.random.default_rng(1), as_loss("vi")
+    pool = pc.as_runs(made(rng, 400))
+    distances = run_distances(pool, loss)
+    pairs = np.stack([np.arange(400), np.roll(np.arange(400), 1)])
+    chance = chance_losses(pool, *pairs, loss).mean()
+    number = np.unique(pool.backend.fingerprints(), return_inverse=True)[1]
+    found = np.empty((n_sets, 3))
+    for row in found:
+        at = rng.choice(400, n_runs, replace=False)
+        mean, error = within(distances[np.ix_(at, at)])
+        unseen = 2 * (np.bincount(number[at]).max() / n_runs) ** 2 / (n_runs + 4)
+        row[:] = mean / chance, error / chance, np.hypot(error / chance, unseen)
+    return found, distances.sum() / (400 * 399) / chance
+
+
+def _of_stability(name, made, n_runs, n_sets):
+    """How often two errors cover the stability."""
+    found, truth = _estimates(made, n_runs, n_sets)
+    jackknife, printed = (np.abs(found[:, 0] - truth) <= 2 * found[:, k] + ROUNDING for k in (1, 2))
+    return {
+        "runs": name,
+        "number": n_runs,
+        "stability": 1 - truth,
+        "within two errors of the jackknife": f"{jackknife.mean():.1%}",
+        "within two errors": f"{printed.mean():.1%}",
+    }
+
+
+def _of_ties(name, made, n_runs, n_sets):
+    """How often layers of runs of one program are said to differ in their stability."""
+    found, _ = _estimates(made, n_runs, n_sets)
+    row = {"runs": name, "number": n_runs}
+    for n_layers in (3, 5, 8):
+        sets = found[: n_sets // n_layers * n_layers].reshape(-1, n_layers, 3)
+        named, kept = [], []
+        for values, _, errors in sets.transpose(0, 2, 1):
+            may_be = may_be_largest(1 - values, errors, np.full(n_layers, n_runs))
+            named.append(may_be.sum() == 1)
+            kept.append(may_be.all())
+        row |= {
+            f'{n_layers} layers, "agree most"': f"{np.mean(named):.1%}",
+            f"some of {n_layers} excluded": f"{1 - np.mean(kept):.1%}",
+        }
+    return row
+
+
+def _of_new_runs(name, made, n_runs, n_sets):
+    """Mean VI to the consensus partition and agreement with it: of its runs, as printed, and of 2,000 new runs."""
+    new, found = pc.as_runs(made(np.random.default_rng(99), 2_000)), []
+    for seed in range(n_sets):
+        runs = pc.as_runs(made(np.random.default_rng((seed, n_runs)), n_runs))
+        best = pc.consensus_partition(runs, loss="vi", random_seed=1, progressbar=False)
+        rows = []
+        for some, partition in ((runs, best.labels.values), (runs, best), (new, best.labels.values)):
+            layers = pc.compare_layers({"a": some}, partitions={"a": partition}, progressbar=False).stability
+            rows += [layers["to_consensus"].item(), layers["agreement"].item()]
+        found.append(rows)
+    of_runs, agreement, printed, printed_agreement, true, true_agreement = np.nanmean(found, axis=0)
+    return {
+        "runs": name,
+        "number": n_runs,
+        "sets": n_sets,
+        "mean VI of the runs": of_runs,
+        "printed": printed,
+        "new runs": true,
+        "agreement of the runs": agreement,
+        "agreement printed": printed_agreement,
+        "agreement of new runs": true_agreement,
+    }

@@ -37,13 +37,15 @@ runs
 # %% [markdown]
 # ## Which resolution?
 #
-# `as_layers` makes a layer of each resolution, and `compare_layers` says how far two runs of one resolution are apart:
-# `distance` is the mean VI between two runs, `chance` what it would be if the labels of one were shuffled. `stability`
-# is 1 if all runs are equal, and 0 if they agree no more than by chance.
+# `as_layers` makes a layer of each resolution, and `summarize` compares and summarizes them; `compare_layers` only
+# compares them. The comparison says how far two runs of one resolution are apart: `distance` is the mean VI between two
+# runs, `chance` what it would be if the labels of one were shuffled. `stability` is 1 if all runs are equal, and 0 if
+# they agree no more than by chance.
 
 # %%
-layers = pc.as_layers(runs)
-found = pc.compare_layers(layers, random_seed=1, progressbar=False)
+layers = pc.as_layers(runs, layer_dim="resolution")
+summaries = pc.summarize(layers, random_seed=1, progressbar=False)
+found = summaries.comparison
 found
 
 # %%
@@ -53,15 +55,16 @@ axes = found.plot()
 
 # %% [markdown]
 # Stability does not fall steadily: runs disagree at 0.4, where some find seven clusters and others eight, and agree
-# again at 0.6, where all find nine. Stability is not correctness. At 0.2 all runs find the same seven clusters: the
+# again at 0.6, where all find nine. Its errors allow for an answer that none of the 20 runs gave, so it is not clear at
+# which resolution runs agree most. Stability is not correctness. At 0.2 all runs find the same seven clusters: the
 # program has one answer there, but there need not be seven types of cells.
 #
 # ## The consensus, and how certain each cell is
 #
-# One layer is summarized like any other runs. The partition has the smallest mean VI to the 20 runs.
+# The partition of a layer has the smallest mean VI to its 20 runs. Its clusters have the numbers of the comparison.
 
 # %%
-summary = pc.summarize(layers[1.0], random_seed=1, progressbar=False)
+summary = summaries[1.0]
 summary
 
 # %%

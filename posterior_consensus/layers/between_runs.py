@@ -69,10 +69,11 @@ def stability_of(
     """How stable each layer is, with the columns STABILITY over ``layer``.
 
     The mean distance and the agreement of runs with a partition that a search in `results` found for them are those of
-    a run with the partition of the others. `own` are :func:`run_distances` of the :func:`compared_runs` of each layer, `partitions` its canonical labels, -1
-    for noise, which is a cluster of its own in all losses. The squared standard error of the stability is that of the
-    jackknife and (2 f^2 / (N + 4))^2, with the share f of the most frequent partition among N compared runs: an answer
-    that none of N equal runs gave may come in 2 / (N + 4) of all runs, as far from theirs as by chance.
+    a run with the partition of the others. `own` are :func:`run_distances` of the :func:`compared_runs` of each layer,
+    `partitions` its canonical labels, -1 for noise, which is a cluster of its own in all losses. The squared standard
+    error of the stability is that of the jackknife and (2 f^2 / (N + 4))^2, with the share f of the most frequent
+    partition among N compared runs: an answer that none of N equal runs gave may come in 2 / (N + 4) of all runs, as
+    far from theirs as by chance.
     """
     rows = []
     for name, draws in layers.items():

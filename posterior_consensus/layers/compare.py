@@ -23,7 +23,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, check_between, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.layers import as_layers
@@ -64,7 +64,9 @@ def compare_layers(
     prob : float in (0, 1)
         Posterior probability of the intervals, by default 0.9. Layers of runs have none.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the searches for consensus partitions.
+        Seed of the searches for consensus partitions, which are those that :func:`summarize` of a layer finds with the
+        same seed. Clusters are numbered such that numbers go on from layer to layer, as in :func:`summarize` of all
+        layers; :func:`summarize` of one layer numbers its clusters by first appearance.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
@@ -156,14 +158,15 @@ def compare_layers(
 
     The permutation keeps the sizes of clusters, so `stability` can be compared between layers: 1 if all runs are equal,
     0 if they are as far apart as random labels of their sizes. For a loss that is linear in the sum A over joint cells,
-    such as VI and Binder's loss, `chance` is exact [3]_; another loss is taken at the expectation of A. With the share f
-    of the most frequent partition, the errors are
+    such as VI and Binder's loss, `chance` is exact [3]_; another loss is taken at the expectation of A. With the share
+    f of the most frequent partition, the errors are
 
         error^2           = jackknife^2 + (chance 2 f^2 / (N + 4))^2,
         stability_error^2 = (jackknife / chance)^2 + (2 f^2 / (N + 4))^2.
 
-    The jackknife is over runs, and is 0 if all are equal. The second part is for an answer that no run gave: it may come
-    in 2 / (N + 4) of all runs, and be as far from theirs as by chance. It vanishes if every run is another partition.
+    The jackknife is over runs, and is 0 if all are equal. The second part is for an answer that no run gave: it may
+    come in 2 / (N + 4) of all runs, and be as far from theirs as by chance. It vanishes if every run is another
+    partition.
 
     Runs are nearer to the partition that was found for them than new runs are. So `to_consensus` and `agreement` are
     those of a run left out with the partition of the others: the means over all runs, corrected by the mean change when
@@ -285,7 +288,9 @@ def _partitions(
 ) -> dict[Any, Any]:
     """A partition of each layer, by its name; without a loss, that of a layer with noise is found under "ballet"."""
     if partitions is None:
-        seed = int(as_generator(random_seed).integers(2**63))  # one for all: no search depends on those before it
+        seed = random_seed  # one for all, that of `summarize`: no search depends on those before it
+        if isinstance(seed, np.random.Generator):
+            seed = int(seed.integers(2**63))
         each = track(layers.items(), "Searches", progressbar=progressbar)
         options: dict[str, Any] = {"loss": loss, "random_seed": seed, "progressbar": False}
         return {name: consensus_partition(draws, **options) for name, draws in each}

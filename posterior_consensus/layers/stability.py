@@ -5,11 +5,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.special import stdtrit
 
 from posterior_consensus.answers.alignment import AlignedPartitions
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
 from posterior_consensus.layers.words import about_stopped
 from posterior_consensus.losses.record import PartitionLoss
@@ -34,11 +36,12 @@ class LayerStability(Stored):
         Over ``layer``: the number of runs ``n_runs``; the ``fewest`` and the ``most`` clusters of a run, and
         ``n_clusters`` of the consensus partition, without noise, and its number of items of noise ``n_noise``; the mean
         ``distance`` of two different runs and its standard ``error``, which allows for an answer that no run gave;
-        ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance / chance, and ``stability_error``; ``to_consensus``,
-        the mean distance of a run from the consensus partition of the others; ``agreement``, the mean over items of the
-        probability that such a run co-clusters an item with another member of its consensus cluster. Distances are in the unit of `loss`;
-        an item of noise is a cluster of its own in them. `distance` and `stability` are NaN for a single run, errors
-        below four runs, and `stability` if random labels have distance 0, as with one cluster.
+        ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance /
+        chance, and ``stability_error``; ``to_consensus``, the mean distance of a run from the consensus partition of
+        the others; ``agreement``, the mean over items of the probability that such a run co-clusters an item with
+        another member of its consensus cluster. Distances are in the unit of `loss`; an item of noise is a cluster of
+        its own in them. `distance` and `stability` are NaN for a single run, errors below four runs, and `stability` if
+        random labels have distance 0, as with one cluster.
     distances : xarray.Dataset
         Over ``layer`` and ``other_layer``, by the items that both have: the mean ``distance`` between a run of the one
         and a run of the other, and its standard ``error``; ``separation``, how much larger it is than the mean distance
@@ -91,12 +94,7 @@ class LayerStability(Stored):
         known = self.to_dataframe()[["stability", "stability_error", "n_runs"]].dropna()
         if len(known) < 2:
             return known.index.tolist()
-        values, errors = known["stability"].to_numpy(), known["stability_error"].to_numpy()
-        n_pairs, n_runs = len(known) * (len(known) - 1) // 2, known["n_runs"].to_numpy()
-        freedom = 2 * (np.minimum.outer(n_runs, n_runs) - 1)
-        limit = stdtrit(freedom, 1 - _LEVEL / (2 * n_pairs)) * np.hypot.outer(errors, errors)
-        is_less = values[:, np.newaxis] - values > limit  # the second one than the first
-        return known.index[~is_less.any(axis=0)].tolist()
+        return known.index[may_be_largest(*(known[name].to_numpy() for name in known))].tolist()
 
     @property
     def same_partition(self) -> list[list[Any]]:
@@ -197,6 +195,14 @@ class LayerStability(Stored):
             *about_stopped(self.stopped, self.dim),
         ]
         return f"LayerStability: {display.counted(len(table), 'layer')} of runs ({self.dim})", lines, table
+
+
+def may_be_largest(values: Floats, errors: Floats, n_runs: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Which of several values (K,) are not clearly smaller than another, see :attr:`LayerStability.most_stable`."""
+    n_pairs, freedom = len(values) * (len(values) - 1) // 2, 2 * (np.minimum.outer(n_runs, n_runs) - 1)
+    limit = stdtrit(freedom, 1 - _LEVEL / (2 * n_pairs)) * np.hypot.outer(errors, errors)
+    is_less = values[:, np.newaxis] - values > limit  # the second one than the first
+    return np.asarray(~is_less.any(axis=0))
 
 
 def _ranged(values: pd.Series) -> str:

@@ -10,16 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import NUMBER_OF_NOISE
+from posterior_consensus.results.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
-# Far apart in CAM02-UCS for normal vision and for each colour blindness, the first eight most; visible on white and
-# black. tests/plots/test_palettes.py has the distances.
-COLOURS = (
-    "#6655BB", "#88CCEE", "#44AA99", "#DDCC77", "#993366", "#228844", "#BB66BB", "#999933", "#AF9FFF", "#70CF30",
-    "#EF9F80", "#4080FF", "#406070", "#FF70BF", "#80408F", "#8F9FBF", "#9FCF9F", "#AF8F70", "#DFAFCF", "#CF808F",
-)  # fmt: skip
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 MARKERS = ("o", "s", "^", "D", "v", "P")  # of points, instead of patterns
 N_STYLES = len(COLOURS) * len(HATCHES)

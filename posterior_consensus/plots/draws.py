@@ -11,9 +11,10 @@ from posterior_consensus.diagnostics.independence import NearIndependence
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import COLOURS, MARK, MOST_CHAINS, chain_colour, chain_line, chain_marker, ink
+from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_line, chain_marker, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
+from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import words_of
 

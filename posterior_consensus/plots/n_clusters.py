@@ -11,7 +11,6 @@ from posterior_consensus.ensemble.items import Floats, numbers_of
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import (
     BARS,
-    COLOURS,
     NEUTRAL,
     PRIOR,
     chain_cross,
@@ -21,6 +20,7 @@ from posterior_consensus.plots.colours import (
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted, short_name_of
+from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.words import words_of
 from posterior_consensus.sources.conversion import as_draws, own_partition
 

@@ -14,7 +14,6 @@ from posterior_consensus.answers.prior_sensitivity import PriorSensitivity
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import (
-    COLOURS,
     MARK,
     MOST_CHAINS,
     NEUTRAL,
@@ -26,6 +25,7 @@ from posterior_consensus.plots.colours import (
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
+from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.tolerances import SAME
 

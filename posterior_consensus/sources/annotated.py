@@ -9,8 +9,11 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, listed
+from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.runtime.arguments import warn
 
+_MOST_NAMED = 6  # clusters
 _COLUMNS = "columns"  # names of the columns written, among the facts
 
 
@@ -48,9 +51,39 @@ def annotate(data: Any, results: Sequence[Any], group: str) -> None:
     for name in before.get(_COLUMNS, ()) if isinstance(before, Mapping) else ():
         if name not in columns and name in data.obs:
             del data.obs[name]
+            data.uns.pop(_colours(name), None)
     for name, column in columns.items():
         data.obs[name] = column
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            _colour(data.uns, name, column.cat.categories)
+            _warn_of_single(name, column)
     data.uns[group] = facts | {_COLUMNS: np.array(list(columns), dtype=object)}
+
+
+def _colours(name: str) -> str:
+    """Where scanpy looks for the colours of a column."""
+    return f"{name}_colors"
+
+
+def _colour(uns: Any, name: str, clusters: pd.Index) -> None:
+    """Give clusters the colours of the figures, by number; scanpy chooses those of more than there are."""
+    uns.pop(_colours(name), None)
+    if len(clusters) <= len(COLOURS):
+        numbers = [int(one) if one.isdecimal() else len(COLOURS) for one in clusters]
+        chosen = numbers if max(numbers, default=0) < len(COLOURS) else range(len(clusters))
+        uns[_colours(name)] = np.array([COLOURS[k] for k in chosen], dtype=object)
+
+
+def _warn_of_single(name: str, column: pd.Series) -> None:
+    """Warn of clusters of one observation, of which scanpy's tests of differences between clusters raise an error."""
+    sizes = column.value_counts(sort=False)
+    single, others = (sizes.index[of].tolist() for of in (sizes == 1, sizes > 1))
+    if single and others:
+        warn(
+            f"`results` have clusters of one observation, {listed(single, _MOST_NAMED)} of {name!r}, which "
+            f"scanpy.tl.rank_genes_groups does not take. Give it groups=[one for one, n in "
+            f"adata.obs[{name!r}].value_counts().items() if n > 1]."
+        )
 
 
 def _positions(items: xr.DataArray, names: pd.Index) -> npt.NDArray[np.intp]:

@@ -133,6 +133,11 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
         If no result is given, two results store different values under one name, or an AnnData has observations that
         the results do not have.
 
+    Warns
+    -----
+    UserWarning
+        If a cluster has a single observation of an AnnData: ``scanpy.tl.rank_genes_groups`` does not take it.
+
     See Also
     --------
     as_runs : Runs of a clustering program in the columns of an AnnData.
@@ -149,7 +154,8 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
     - ``obs["consensus_noise"]``, under a loss with noise such as :func:`losses.ballet`: whether the item is noise. Its
       category is missing;
     - ``uns["consensus"]``, a dict: loss, method, expected loss, its standard error, numbers of runs and clusters, the
-      names of groups, the versions of the packages, for a summary its methods text, and the names of the columns.
+      names of groups, the versions of the packages, for a summary its methods text, and the names of the columns;
+    - ``uns["consensus_colors"]``, the colours that the figures here give up to 20 clusters, which scanpy's plots take.
 
     Observations are paired with items by name, in any order; an AnnData may have a part of the items. Items without
     names are paired by place. Layers, such as resolutions, have columns of their own: ``obs["consensus_0.5"]``.

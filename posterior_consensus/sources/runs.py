@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.arguments import is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
@@ -183,7 +184,7 @@ def as_runs(
     if noise is not None and missing is not None:
         raise ValueError(
             f"`noise` and `missing` must not be given both; got {_in_code(noise)} and {_in_code(missing)}. Shares of "
-            f"the runs that had both items of a pair do not say which items are noise. {_one_of(noise)}"
+            f"the runs that had both items of a pair do not say which items are noise. {capitalized(_one_of(noise))}"
         )
     if is_made(data):
         made = {"keys": keys, "axis": axis, "noise": noise, "missing": missing}
@@ -450,19 +451,19 @@ def _remedy(label: Any, noise: Any, missing: Any, mark: Any = None) -> str:
     """What to give for items of this label, next to what is given; `mark` is a negative label of other items."""
     if noise is None and missing is None:
         if mark is not None:  # both negative labels and NaN
-            return f"If the run puts items of label {_in_code(mark)} into no cluster: {_one_of(mark)}"
+            return f"If the run puts items of label {_in_code(mark)} into no cluster, {_one_of(mark)}"
         label = _in_code(label)
         return f"If the run puts them into no cluster, give noise={label}; if it did not have them, missing={label}."
     if noise is None:
-        return f"If the run puts them into no cluster: {_one_of(label)}"
-    return f"If the run did not have them: {_one_of(noise)}"
+        return f"If the run puts them into no cluster, {_one_of(label)}"
+    return f"If the run did not have them, {_one_of(noise)}"
 
 
 def _one_of(noise: Any) -> str:
     """What to give of runs that have noise and did not have all items."""
     label = _in_code(noise)
     return (
-        f"Give noise={label} for the items that all runs had, or missing={label} and NaN for items that a run did not "
+        f"give noise={label} for the items that all runs had, or missing={label} and NaN for items that a run did not "
         "have: pairs are then counted over the runs that put both into clusters."
     )
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS, OPEN
+from posterior_consensus.plots.colours import OPEN
+from posterior_consensus.results.palette import COLOURS
 from tests.helpers import check, check_all
 from tests.strategies import label_pairs
 

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.answers.membership import own_membership
-from posterior_consensus.plots.colours import COLOURS, OPEN
+from posterior_consensus.plots.colours import OPEN
+from posterior_consensus.results.palette import COLOURS
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, sticky_chains
 from tests.helpers import GOOD, array, check

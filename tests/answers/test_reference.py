@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS
+from posterior_consensus.results.palette import COLOURS
 from tests.helpers import check
 
 TRUTH = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 3])

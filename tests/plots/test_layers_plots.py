@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
 from posterior_consensus.plots import layers as figures
-from posterior_consensus.plots.colours import COLOURS
+from posterior_consensus.results.palette import COLOURS
 
 QUIET = {"random_seed": 1, "progressbar": False}
 

@@ -6,7 +6,8 @@ from matplotlib.colors import to_hex
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS, NOISE_GREY
+from posterior_consensus.plots.colours import NOISE_GREY
+from posterior_consensus.results.palette import COLOURS
 
 RUNS = [[0, -1, 0, 0, 1, -1, 1, 1, -1, -1]] * 7 + [[0, 0, 0, 0, 1, -1, 1, 1, 1, -1], [0, -1, 0, 0, 0, -1, 0, 0, -1, -1]]
 

@@ -5,7 +5,8 @@ import pytest
 from colorspacious import cspace_convert
 from matplotlib.colors import to_rgba_array
 
-from posterior_consensus.plots.colours import BARS, COLOURS, MARK, NOISE_GREY, OPEN, PRIOR, chain_colour
+from posterior_consensus.plots.colours import BARS, MARK, NOISE_GREY, OPEN, PRIOR, chain_colour
+from posterior_consensus.results.palette import COLOURS
 
 CHAINS = [chain_colour(k, 4) for k in range(4)]
 GREYS = [NOISE_GREY, OPEN]

@@ -5,7 +5,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS, MARK, OPEN
+from posterior_consensus.plots.colours import MARK, OPEN
+from posterior_consensus.results.palette import COLOURS
 from tests.helpers import array
 
 NAMES = [f"item {k}" for k in range(8)]

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS
+from posterior_consensus.results.palette import COLOURS
 from tests.catalogue.posteriors import draws_of
 
 

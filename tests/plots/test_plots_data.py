@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from sklearn.decomposition import PCA
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS
+from posterior_consensus.results.palette import COLOURS
 from tests.helpers import CENTRE, check_all
 
 NAMES = ["Bonn", "Kiel", "Ulm", "Jena"]

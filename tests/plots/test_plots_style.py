@@ -15,9 +15,10 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS, MARK, MARKERS, chain_colour, chain_cross, chain_line
+from posterior_consensus.plots.colours import MARK, MARKERS, chain_colour, chain_cross, chain_line
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.plots.frame import cluster_entries, label_items, short_names
+from posterior_consensus.results.palette import COLOURS
 from tests.catalogue.functions import BY_NAME
 from tests.catalogue.plots import LABELS, PLOTS, ball, drawn, draws, function_of, items
 from tests.helpers import check_all

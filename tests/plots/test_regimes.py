@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS
+from posterior_consensus.results.palette import COLOURS
 from tests.helpers import check_all
 
 YEARS = np.array([1897, 1898, 1899, 1901])

@@ -10,9 +10,9 @@ from matplotlib.colors import to_rgba_array
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots.colours import COLOURS
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.plots.rows import check_order
+from posterior_consensus.results.palette import COLOURS
 from tests.catalogue.plots import COORDS, KM, LABELS, N_ITEMS, PLOTS, ball, drawn, draws, function_of, items, membership
 from tests.helpers import check_all
 

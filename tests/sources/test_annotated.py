@@ -8,6 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.plots.colours import colours_of
+from posterior_consensus.results.palette import COLOURS
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check_all
 
@@ -53,6 +55,7 @@ def test_summary_becomes_columns_and_facts(adata, runs):
     assert sum(np.size(value) for value in facts.values()) < N_CELLS
 
 
+@pytest.mark.filterwarnings("ignore:.*clusters of one observation")
 def test_cells_are_paired_by_name(adata, best):
     order = np.random.default_rng(3).permutation(N_CELLS)
     for some in (order, order[:5]):
@@ -77,13 +80,14 @@ def test_clusters_keep_their_names(adata, best):
     assert adata.obs["consensus"].tolist() == best.with_names(names).named_labels.values.tolist()
 
 
+@pytest.mark.filterwarnings("ignore:.*clusters of one observation")
 def test_a_second_call_replaces_what_the_first_wrote(adata, runs, best):
     items = pc.item_uncertainty(runs, best)
     pc.attach(adata, best, items)
     pc.attach(adata, best, items, group="other")
     pc.attach(adata, best)
     assert [name for name in adata.obs if "leiden" not in name] == ["batch", "consensus", "other", "other_similarity"]
-    assert set(adata.uns) == {"consensus", "other"}
+    assert set(adata.uns) == {"consensus", "consensus_colors", "other", "other_colors"}
     assert np.isfinite(adata.obs["other_similarity"]).any()
 
 
@@ -129,3 +133,20 @@ def test_what_does_not_fit_is_refused(adata, runs, best):
     unnamed = pc.consensus_partition(np.array([[0, 0, 1]] * 3), random_seed=1, n_starts=2)
     with pytest.raises(ValueError, match="`data`.* 3 items .*40 observations"):
         pc.attach(adata, unnamed)
+
+
+def test_clusters_have_the_colours_of_figures(adata, best):
+    """By number; scanpy's own are left where there are more clusters than colours, and old ones are removed."""
+    pc.attach(adata, best)
+    colours = adata.uns["consensus_colors"].tolist()
+    assert colours == list(COLOURS[: best.n_clusters]) == colours_of(np.arange(best.n_clusters))
+    pc.attach(adata, best.with_names([f"type {k}" for k in range(best.n_clusters)]))
+    assert adata.uns["consensus_colors"].tolist() == colours
+    pc.attach(adata, pc.item_uncertainty(pc.as_runs(adata, "leiden_*"), best))
+    assert "consensus" not in adata.obs and "consensus_colors" not in adata.uns
+    labels = np.minimum(np.arange(N_CELLS) // 2, 19)
+    assert pc.attach(adata, pc.consensus_partition([labels] * 2)).uns["consensus_colors"].size == 20
+    labels[-1] = 20
+    with pytest.warns(UserWarning, match="clusters of one observation, 19, 20 of 'consensus'"):
+        pc.attach(adata, pc.consensus_partition([labels] * 2))
+    assert "consensus_colors" not in adata.uns
