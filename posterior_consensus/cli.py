@@ -590,6 +590,7 @@ def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
         "optimality": None if best.optimality_gap is None else status(best.optimality_gap),
         "components": None if best.info is None else json.loads(best.info.to_json()),
         "precision": found.precision,
+        "precision_range": list(found.precision_range),
         "recall": found.recall,
         "items": [
             {**name, "cluster": label, "similarity": similarity}
