@@ -538,7 +538,7 @@ def test_scored_pairs_become_clusters(pairs, tmp_path, capsys):
         assert found["threshold"] == pytest.approx(0.3) and found["optimality"] == "optimal"
         assert found["precision"] == pytest.approx((0.9 + 0.7 + 0.2 + 0.4) / 4) and found["recall"] == 1
         assert found["precision_range"][0] == found["precision"] < found["precision_range"][1]
-        assert len(found["review"]) == 4 and found["n_unscored"] == 6
+        assert len(found["review"]) == 3 and found["n_unscored"] == 6
 
 
 def test_records_in_no_pair_and_constraints_are_files(pairs, tmp_path, capsys):

@@ -139,13 +139,13 @@ class ScoredLinks(Stored):
         if not self.n_joined:
             return np.nan, np.nan
         joined, labels = self.joined, self.cluster.values
-        ends = [self.pairs[end].values[joined] for end in ("first", "second")]
+        first, second = (self.pairs[end].values[joined] for end in ("first", "second"))
         scores = self.pairs["probability"].values[joined]
-        by_product = np.maximum(_by_products(*ends, scores, labels.size), self.unscored)
+        by_product = np.maximum(_by_products(first, second, scores, labels.size), self.unscored)
         order = np.lexsort((by_product, labels))
         own = labels[order]
         below = np.arange(own.size) - np.searchsorted(own, own)  # records of its cluster whose product is smaller
-        larger = np.maximum(by_product[ends[0]], by_product[ends[1]])
+        larger = np.maximum(by_product[first], by_product[second])
         matches = below @ by_product[order] + np.maximum(scores - larger, 0.0).sum()
         return self.precision, min(float(matches) / self.n_joined, 1.0)
 

@@ -54,6 +54,10 @@ class Decisions(NamedTuple):
         found[np.unique(np.column_stack([self.between, rise]), axis=0, return_index=True)[1]] = True
         return found
 
+    def take(self, at: npt.NDArray[np.intp]) -> Decisions:
+        """Some of the pairs, by position."""
+        return Decisions(self.pairs[at], self.increase[at], self.exact[at], self.between[at])
+
 
 def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, most: int) -> Decisions:
     """Find the scored pairs whose decision the other way raises the loss least, of at most `most` decisions.
@@ -92,11 +96,11 @@ def _smallest(decided: Decisions, most: int) -> tuple[Decisions, bool]:
     order = np.lexsort((decided.pairs, decided.increase))
     size = _REPEATS * most
     while True:
-        found = Decisions(*(column[order[:size]] for column in decided))
+        found = decided.take(order[:size])
         n_decisions = np.cumsum(found.is_first)
         last = int(np.searchsorted(n_decisions, most))
         if last < n_decisions.size:
-            return Decisions(*(column[: last + 1] for column in found)), True
+            return found.take(np.arange(last + 1)), True
         if size >= order.size:
             return found, False
         size *= _REPEATS
