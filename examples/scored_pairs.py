@@ -149,8 +149,8 @@ curve.round(3)
 # %% [markdown]
 # The expected numbers are near the true ones. Precision is up to 0.05 too high, because members of one family get high
 # scores. The summary has a second estimate, by products of odds within clusters, which is higher still. Both go by the
-# scores alone, and errors may have either sign. F1 is highest at a threshold of 0.3: it makes up for scores that are low
-# within a true cluster.
+# scores alone, and errors may have either sign. F1 is highest at a threshold of 0.3: it makes up for scores that are
+# low within a true cluster.
 #
 # ## Which pairs should a clerk look at?
 #

@@ -140,7 +140,10 @@ def _run(options: argparse.Namespace) -> int:
     print(json.dumps(as_json(summary), indent=2) if options.json else _encodable(str(summary)))
     if not all(wrote):
         return _FAILED
-    return _interrupted() if _is_interrupted(summary) else 0
+    if _is_interrupted(summary):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return 0
 
 
 def _is_interrupted(summary: Summary | LayersSummary | PairsSummary) -> bool:
