@@ -52,9 +52,10 @@ CmdStan and R's posterior have them. Several tables or .npy files are one chain 
 are one layer each, in their order.
 
 Scored pairs of records are a table (.parquet or .csv) with a row for each pair, in splink's columns or in those that
---left, --right and --probability name. The clusters of the records go to --output:
+--left, --right and --probability name. The clusters of the records go to --output, also of those in no pair if --items
+names all records. --must-link and --cannot-link are tables of pairs too, such as a review of pairs that was saved:
 
-  posterior-consensus pairs.parquet --threshold 0.5 -o clusters.csv
+  posterior-consensus pairs.parquet --items records.parquet --threshold 0.5 -o clusters.csv
 
 Independent runs of a clustering program are a table with a column for each run and a row for each item, named by its
 first column, or a file of items and labels for each run:
@@ -63,7 +64,8 @@ first column, or a file of items and labels for each run:
   posterior-consensus seed1.csv seed2.csv seed3.csv --runs columns --noise -1 --report report.html
 
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
-contents are invalid; 130 interrupted; 141 the output was not read to its end.
+contents are invalid; 130 interrupted, if during the search with the best partition so far; 141 the output was not read
+to its end.
 
 posterior-consensus compile compiles kernels for this machine beforehand, for example in the image of a container.
 
@@ -73,7 +75,8 @@ _OPTIONS = {"var_name": "--var", "keys": "--var", "layer_dim": "--layers", "tau"
 _OPTIONS |= dict.fromkeys(("data", "draws"), "the file")
 _OUTPUT = "write a table of the items (.csv, .parquet), or the posterior with the results in a group 'consensus' (.nc)"
 _TABLES = (".csv", ".parquet")
-_OF_PAIRS = ("left", "right", "probability", "max_per_source")
+_PAIR_FILES = ("items", "must_link", "cannot_link")
+_OF_PAIRS = ("left", "right", "probability", "max_per_source", *_PAIR_FILES)
 _OF_RUNS = ("groups", "noise")
 _OF_CHAINS = ("burn_in", "thin", "group", "item_dim", *_OF_PAIRS)
 _RUNS = {"rows": 0, "columns": 1}  # the axis of a table
@@ -135,7 +138,19 @@ def _run(options: argparse.Namespace) -> int:
         _complain(_in_options(str(error), options))
         return 2
     print(json.dumps(as_json(summary), indent=2) if options.json else _encodable(str(summary)))
-    return 0 if all(wrote) else _FAILED
+    if not all(wrote):
+        return _FAILED
+    if _is_interrupted(summary):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _is_interrupted(summary: Summary | LayersSummary | PairsSummary) -> bool:
+    """Whether Ctrl-C ended a search, which returned the best partition so far."""
+    if isinstance(summary, Mapping):
+        return any(map(_is_interrupted, summary.values()))
+    return getattr(summary.partition.info, "stopped", "") == "interrupted"
 
 
 def _encodable(text: str) -> str:
@@ -189,7 +204,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--left", metavar="COLUMN", help="scored pairs: column of the first record (unique_id_l)")
     add("--right", metavar="COLUMN", help="scored pairs: column of the second record (unique_id_r)")
     add("--probability", metavar="COLUMN", help="scored pairs: column of the probabilities (match_probability)")
-    add("--max-per-source", type=int, metavar="1", help="scored pairs: at most one record of a data set in a cluster")
+    add("--items", type=Path, metavar="FILE", help="scored pairs: table of all records (unique_id, source_dataset)")
+    add("--must-link", type=Path, metavar="FILE", help="scored pairs: table of pairs that must be in one cluster")
+    add("--cannot-link", type=Path, metavar="FILE", help="scored pairs: table of pairs that must not be in one cluster")
+    add(
+        "--max-per-source",
+        type=_one_or_names,
+        metavar="1|NAMES",
+        help="scored pairs: at most one record of each data set in a cluster, or of those named, as a,b",
+    )
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
     add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
     add("--figure", type=Path, metavar="FILE", help="write the figure of the summary, as PNG, PDF or SVG by its suffix")
@@ -198,6 +221,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--quiet", action="store_true", help="show no progress")
     add("--version", action="version", version=posterior_consensus.__version__)
     return parser
+
+
+def _one_or_names(text: str) -> int | list[str]:
+    """A number, or names of data sets."""
+    try:
+        return int(text)
+    except ValueError:
+        return text.split(",")
 
 
 def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSummary:
@@ -410,6 +441,9 @@ def _check_apart(options: argparse.Namespace) -> None:
     for name, given in (("--weights", options.weights), ("--log-weights", options.log_weights)):
         if given is not None and os.path.exists(given):  # noqa: PTH110 (Path.exists fails on a name that is too long)
             taken[_identity(Path(given))] = f"that of {name}"
+    for name in _PAIR_FILES:
+        if (path := getattr(options, name)) is not None:
+            taken[_identity(path)] = f"that of --{name.replace('_', '-')}"
     with suppress(OSError):  # standard output may be closed
         taken[_identity(1)] = "standard output"
     for name, path in _outputs(options).items():
@@ -559,6 +593,7 @@ def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
         "optimality": None if best.optimality_gap is None else status(best.optimality_gap),
         "components": None if best.info is None else json.loads(best.info.to_json()),
         "precision": found.precision,
+        "precision_range": list(found.precision_range),
         "recall": found.recall,
         "items": [
             {**name, "cluster": label, "similarity": similarity}

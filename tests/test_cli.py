@@ -17,8 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.cli import main
+from posterior_consensus.search import components
 from tests.catalogue.posteriors import noisy_draws
-from tests.helpers import written
+from tests.helpers import press_ctrl_c, written
 
 COMMAND = [sys.executable, "-c", "import sys; from posterior_consensus.cli import main; sys.exit(main())"]
 
@@ -536,7 +537,36 @@ def test_scored_pairs_become_clusters(pairs, tmp_path, capsys):
         )
         assert found["threshold"] == pytest.approx(0.3) and found["optimality"] == "optimal"
         assert found["precision"] == pytest.approx((0.9 + 0.7 + 0.2 + 0.4) / 4) and found["recall"] == 1
-        assert len(found["review"]) == 4 and found["n_unscored"] == 6
+        assert found["precision_range"][0] == found["precision"] < found["precision_range"][1]
+        assert len(found["review"]) == 3 and found["n_unscored"] == 6
+
+
+def test_records_in_no_pair_and_constraints_are_files(pairs, tmp_path, capsys):
+    records = pd.DataFrame({"unique_id": list("fedcba"), "source_dataset": list("xxyxyx")})
+    records.to_csv(tmp_path / "records.csv", index=False)
+    for name, pair in (("must", ("e", "f")), ("cannot", ("a", "b"))):
+        pd.DataFrame([pair], columns=["first", "second"]).to_csv(tmp_path / f"{name}.csv")
+    with_all = [pairs, "--items", tmp_path / "records.csv"]
+    found = printed(capsys, *with_all, "--must-link", tmp_path / "must.csv", "--cannot-link", tmp_path / "cannot.csv")
+    labels = {one["item"]: one["cluster"] for one in found["items"]}
+    assert list(labels) == list("fedcba") and labels["e"] == labels["f"] and labels["a"] != labels["b"] == labels["c"]
+    assert any("that keeps the constraints" in one for one in found["findings"])
+    for names, expected in (("1", 4), ("y", 3), ("x,y", 4)):
+        found = printed(capsys, *with_all, "--threshold", "0.1", "--max-per-source", names)
+        assert found["n_clusters"] == expected
+    assert main([*map(str, with_all), "--output", str(tmp_path / "records.csv")]) == 2
+    assert "that of --items" in capsys.readouterr().err
+
+
+def test_a_search_that_ctrl_c_ended_is_written_and_exits_so(pairs, tmp_path, capsys, monkeypatch):
+    path, output = tmp_path / "many.csv", tmp_path / "clusters.csv"
+    rng = np.random.default_rng(1)
+    many = pd.DataFrame([(i, j, rng.random()) for i in range(40) for j in range(i)], columns=SPLINK)
+    many.to_csv(path, index=False)
+    press_ctrl_c(monkeypatch, components, "bound_components", 1)
+    with pytest.warns(UserWarning, match="interrupted"):
+        assert main([str(path), "-o", str(output), "--quiet"]) == 130
+    assert len(pd.read_csv(output)) == 40 and "interrupted" in capsys.readouterr().err
 
 
 def test_scored_pairs_of_several_data_sets_are_joined_by_their_columns(tmp_path, capsys):
@@ -597,6 +627,9 @@ OF_PAIRS = {
     "{pairs} --output {dir}/out.nc": ["--output must end in .csv or .parquet"],
     "{dir}/other.csv --left one --right two --probability p": ["'two'", "'other'"],
     "{dir}/other.csv --left one --right other --probability p --max-per-source 2": ["--max-per-source must", "2"],
+    "{dir}/other.csv --left one --right other --probability p --max-per-source z": ["--max-per-source", "'z'", "'x'"],
+    "{pairs} --items {dir}/none.csv": ["--items must", "none.csv"],
+    "{pairs} --must-link {table}": ["--left", "--must-link"],
     "{pairs} {table} --left a": ["--left", "several files"],
     "{table} --threshold 0.5": ["--threshold is the pair threshold of Binder's loss", "'vi'"],
     "{table} --left a --right b": ["--probability"],

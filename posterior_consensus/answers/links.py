@@ -452,9 +452,9 @@ def links(
 
     For scored pairs with probabilities p, the expected precision of the partition is the sum of p over the pairs that
     it joins, divided by their number, and the expected recall the same sum divided by that over all pairs. Pairs that
-    were not scored count with the probability `unscored` within components of linked records, and with 0 elsewhere. Both
-    hold if each score were right by itself: if 80% of the pairs scored 0.8 matched, in clusters too. Scores that are
-    calibrated over all pairs are not so within clusters, where records agree with several others: errors may have
+    were not scored count with the probability `unscored` within components of linked records, and with 0 elsewhere.
+    Both hold if each score were right by itself: if 80% of the pairs scored 0.8 matched, in clusters too. Scores that
+    are calibrated over all pairs are not so within clusters, where records agree with several others: errors may have
     either sign. ``precision_range`` has a second estimate, by products of odds.
 
     Examples

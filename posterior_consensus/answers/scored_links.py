@@ -139,13 +139,13 @@ class ScoredLinks(Stored):
         if not self.n_joined:
             return np.nan, np.nan
         joined, labels = self.joined, self.cluster.values
-        ends = [self.pairs[end].values[joined] for end in ("first", "second")]
+        first, second = (self.pairs[end].values[joined] for end in ("first", "second"))
         scores = self.pairs["probability"].values[joined]
-        by_product = np.maximum(_by_products(*ends, scores, labels.size), self.unscored)
+        by_product = np.maximum(_by_products(first, second, scores, labels.size), self.unscored)
         order = np.lexsort((by_product, labels))
         own = labels[order]
         below = np.arange(own.size) - np.searchsorted(own, own)  # records of its cluster whose product is smaller
-        larger = np.maximum(by_product[ends[0]], by_product[ends[1]])
+        larger = np.maximum(by_product[first], by_product[second])
         matches = below @ by_product[order] + np.maximum(scores - larger, 0.0).sum()
         return self.precision, min(float(matches) / self.n_joined, 1.0)
 
@@ -179,8 +179,8 @@ class ScoredLinks(Stored):
         """Say that low scores were left out, where `is_cut`."""
         least = display.at_least(self.pairs["probability"].values.min(), ".3g")
         return (
-            f"no score is below {least}, and the threshold is {self.tau:.3g}: pairs with lower scores were probably "
-            "left out, and recall counts none of their matches"
+            f"no score is below {least}, and the threshold is {self.tau:.3g}: pairs with lower scores were "
+            "probably left out, and recall counts none of their matches"
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -227,12 +227,12 @@ class ScoredLinks(Stored):
         Parameters
         ----------
         n : int
-            Largest number of pairs.
+            Largest number of decisions.
 
         Returns
         -------
         pandas.DataFrame
-            A row for each pair: the columns of :meth:`to_dataframe`, and
+            A row for each decision: the columns of :meth:`to_dataframe`, and
 
             - ``increase``: by how much the expected loss rises if the pair is decided the other way and everything else
               in its component, or its two components, is chosen anew at best. The unit is that of the loss without its
@@ -255,7 +255,11 @@ class ScoredLinks(Stored):
         at least abs(W); these pairs are taken in the order of abs(W) until `n` are found. Hence all pairs can be given.
 
         Pairs that constraints decide are left out. Of the pairs between two groups that must be together, the most
-        probable one is listed, since its decision holds for all.
+        probable one is listed, since its decision holds for all. Of pairs of the same clusters with the same increase,
+        the first is listed: as a rule, the same records would move.
+
+        The rows that a clerk confirms or rejects are constraints as they are: ``must_link`` and ``cannot_link`` of
+        :func:`as_pair_similarity` take tables with the columns ``first`` and ``second``.
 
         Examples
         --------
@@ -269,8 +273,8 @@ class ScoredLinks(Stored):
         >>> pc.links(pairs, best).review(2)[["first", "second", "probability", "joined", "increase", "exact"]]
           first second  probability  joined  increase  exact
         0     a      c          0.7    True       0.2   True
-        1     b      c          0.4    True       0.2   True
-        >>> pairs = pc.as_pair_similarity(pairs, cannot_link=[("b", "c")])
+        1     a      b          0.9    True       0.6   True
+        >>> pairs = pc.as_pair_similarity(pairs, cannot_link=pc.links(pairs, best).review(1))
         >>> pc.consensus_partition(pairs, loss="binder", random_seed=1).clusters
         {0: ['a', 'b'], 1: ['c'], 2: ['d']}
         """
@@ -281,7 +285,8 @@ class ScoredLinks(Stored):
         labels = self.cluster.values
         source.check_keeps(labels)
         found = closest_decisions(source, self.loss, labels, n)
-        return self._table(found.pairs).assign(increase=found.increase, exact=found.exact)
+        first = found.is_first
+        return self._table(found.pairs[first]).assign(increase=found.increase[first], exact=found.exact[first])
 
     @property
     def _source(self) -> ScoredPairs:

@@ -21,6 +21,8 @@ from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _AT_ONCE = 4096  # pairs across components
+_DIGITS = 9  # after the point, of rises that are compared
+_REPEATS = 4  # pairs looked at for each decision wanted, at first
 _WORK = 1000  # elementary steps of a set of few groups
 
 
@@ -35,18 +37,34 @@ class Decisions(NamedTuple):
         Rise of the expected loss, divided by the loss's scale.
     exact : ndarray of shape (n_pairs,), dtype bool
         Whether it is the rise, and not only a bound from above.
+    between : ndarray of shape (n_pairs, 2)
+        Clusters of both records, the smaller number first.
     """
 
     pairs: npt.NDArray[np.intp]
     increase: Floats
     exact: npt.NDArray[np.bool_]
+    between: npt.NDArray[np.int64]
+
+    @property
+    def is_first(self) -> npt.NDArray[np.bool_]:
+        """Whether no earlier pair is of the same clusters with the same rise, and thus likely the same decision."""
+        found = np.zeros(self.pairs.size, np.bool_)
+        rise = np.round(self.increase, _DIGITS)
+        found[np.unique(np.column_stack([self.between, rise]), axis=0, return_index=True)[1]] = True
+        return found
+
+    def take(self, at: npt.NDArray[np.intp]) -> Decisions:
+        """Some of the pairs, by position."""
+        return Decisions(self.pairs[at], self.increase[at], self.exact[at], self.between[at])
 
 
 def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, most: int) -> Decisions:
-    """Find the scored pairs whose decision the other way raises the loss least, at most `most`.
+    """Find the scored pairs whose decision the other way raises the loss least, of at most `most` decisions.
 
-    Of several pairs between the same records that must be together, one of the largest similarity is taken. Pairs that
-    constraints decide are left out.
+    Pairs that are not `is_first` repeat the decision of an earlier one, and do not count. Of several pairs between the
+    same records that must be together, one of the largest similarity is taken. Pairs that constraints decide are left
+    out.
 
     Raises
     ------
@@ -57,24 +75,35 @@ def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, 
     number, one, other = changes.open_pairs(source)
     within = changes.block_of[one] == changes.block_of[other]
     increase, exact, deficit = changes.within_blocks(one[within], other[within])
-    found = _smallest(Decisions(number[within], increase, exact), most)
-    number, one, other = number[~within], one[~within], other[~within]
+    ends = np.sort(np.stack([changes.clusters[one], changes.clusters[other]], axis=1), axis=1)
+    found, is_full = _smallest(Decisions(number[within], increase, exact, ends[within]), most)
+    number, one, other, ends = number[~within], one[~within], other[~within], ends[~within]
     least = -changes.weight(one, other) - deficit[changes.block_of[one]] - deficit[changes.block_of[other]]
     order = np.argsort(least, kind="stable")
     for at in range(0, order.size, _AT_ONCE):
         chosen = order[at : at + _AT_ONCE]
-        if found.pairs.size == most and least[chosen[0]] > found.increase[-1]:
+        if is_full and least[chosen[0]] > found.increase[-1]:
             break
-        limit = found.increase[-1] if found.pairs.size == most else np.inf
+        limit = found.increase[-1] if is_full else np.inf
         more = changes.across_blocks(one[chosen], other[chosen], least[chosen], limit)
-        both = zip(found, (number[chosen], *more), strict=True)
-        found = _smallest(Decisions(*(np.concatenate(columns) for columns in both)), most)
+        both = zip(found, (number[chosen], *more, ends[chosen]), strict=True)
+        found, is_full = _smallest(Decisions(*(np.concatenate(columns) for columns in both)), most)
     return found
 
 
-def _smallest(decided: Decisions, most: int) -> Decisions:
-    order = np.lexsort((decided.pairs, decided.increase))[:most]
-    return Decisions(decided.pairs[order], decided.increase[order], decided.exact[order])
+def _smallest(decided: Decisions, most: int) -> tuple[Decisions, bool]:
+    """The pairs of the decisions with the least rise, and whether these are `most`."""
+    order = np.lexsort((decided.pairs, decided.increase))
+    size = _REPEATS * most
+    while True:
+        found = decided.take(order[:size])
+        n_decisions = np.cumsum(found.is_first)
+        last = int(np.searchsorted(n_decisions, most))
+        if last < n_decisions.size:
+            return found.take(np.arange(last + 1)), True
+        if size >= order.size:
+            return found, False
+        size *= _REPEATS
 
 
 @dataclass(frozen=True, eq=False)

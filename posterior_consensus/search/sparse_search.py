@@ -78,7 +78,7 @@ def improved_by_decisions(component: Component, labels: Labels, stop: npt.NDArra
         if component.value(changed) <= best.value + search.rounding:
             break
         best = search.descend(changed)
-    return canonical_labels(best.labels)
+    return component.without_losses(best.labels)
 
 
 def _divided(component: Component, labels: Labels) -> Labels:

@@ -48,7 +48,7 @@ def as_pair_similarity(
     unscored: float = 0.0,
     must_link: Any = None,
     cannot_link: Any = None,
-    max_per_source: int | None = None,
+    max_per_source: int | Sequence[Hashable] | Mapping[Hashable, int | None] | None = None,
     item_dim: str | None = None,
     missing: Literal["pairwise"] | None = None,
     var_name: str | None = None,
@@ -63,9 +63,9 @@ def as_pair_similarity(
     data : table of pairs, SciPy sparse array, array_like, DataFrame, DataArray, path, PartitionDraws or PairSource
         Similarities: probabilities that two items belong to one cluster, in [0, 1] up to 1e-6.
 
-        - A table with a row for each scored pair of records: of pandas, pyarrow or polars, a Parquet or CSV file, or
-          what splink's ``predict`` or dedupe's ``score`` returns. Its columns are those of splink, or `left`, `right`
-          and `probability`.
+        - A table with a row for each scored pair of records: of pandas, pyarrow, polars or DuckDB, a Parquet or CSV
+          file, or what splink's ``predict`` or dedupe's ``score`` returns. Its columns are those of splink, or `left`,
+          `right` and `probability`.
         - A sparse array, items x items, of the scored pairs, 0 included: one triangle, or symmetric. Its diagonal is 1
           or left out.
         - A matrix, items x items, symmetric and 1 on the diagonal, also as a NumPy file or a table of text.
@@ -77,17 +77,20 @@ def as_pair_similarity(
     probability : str, optional
         Column of the probabilities. By default "match_probability", else "match_weight": the logarithm to base 2 of the
         odds, w, so that the probability is 2^w / (1 + 2^w).
-    items : sequence, Index, Series, DataFrame or dict, optional
+    items : sequence, Index, Series, table, path or dict, optional
         Names of all records, in the order wanted, records in no pair included; or of the rows of a sparse array. A
-        table has columns "unique_id" and, of several data sets, "source_dataset"; a dict has each name's data set. By
-        default the records in the pairs, in the order of their names.
+        table, of the same kinds as `data`, has columns "unique_id" and, of several data sets, "source_dataset"; a dict
+        has each name's data set. By default the records in the pairs, in the order of their names.
     unscored : float
-        Probability of every pair that was not scored.
-    must_link, cannot_link : sequence of pairs, or table, optional
-        Pairs of names that must be in one cluster, or must not. A table has the columns `left` and `right`. If names
-        have data sets, each name is a tuple (data set, name).
-    max_per_source : 1 or None
-        Whether a cluster may have only one record of each data set. Records without a data set are free.
+        Probability of every pair that was not scored. Numbers of expected pairs count it within components of linked
+        records only, see :class:`results.ScoredLinks`.
+    must_link, cannot_link : sequence of pairs, table or path, optional
+        Pairs of names that must be in one cluster, or must not. A table has the columns `left` and `right`, or is one
+        of pairs to review, with ``first`` and ``second``. If names have data sets, each name is a tuple (data set,
+        name).
+    max_per_source : 1, list, dict or None
+        Whether a cluster may have only one record of each data set; or of those in a list, or of those that a dict
+        maps to 1. Other records are free, and so are those without a data set.
     item_dim : str, optional
         Name of the items' dimension. By default the DataArray's first dimension or the name of the DataFrame's index,
         else "item". With `missing`, by default the name of the DataFrame's columns, unless it is "sample".

@@ -158,13 +158,11 @@ def with_constraints(
     *,
     must_link: Any = None,
     cannot_link: Any = None,
-    max_per_source: int | None = None,
+    max_per_source: Any = None,
     left: Any = None,
     right: Any = None,
 ) -> ScoredPairs:
     """Add constraints to similarities; pairs of a table stand in the columns `left` and `right`."""
-    if max_per_source is not None and (not is_integer(max_per_source) or max_per_source != 1):
-        raise ValueError(f"`max_per_source` must be 1 or None; got {max_per_source!r}.")
     pairs = source if isinstance(source, ScoredPairs) else _all_scored(source.as_pairs())
     own, items = pairs.constraints, pairs.items
     must, cannot = (
@@ -174,7 +172,9 @@ def with_constraints(
             ("cannot_link", own.cannot_link, cannot_link),
         )
     )
-    constraints = Constraints(must, cannot, own.data_set if max_per_source is None else _data_sets(items))
+    constraints = Constraints(
+        must, cannot, own.data_set if max_per_source is None else _data_sets(items, max_per_source)
+    )
     constrained = replace(pairs, constraints=constraints)
     constrained.groups()  # constraints that contradict each other are refused
     return constrained
@@ -190,7 +190,7 @@ def columns_of_dedupe(scores: npt.NDArray[Any]) -> pd.DataFrame:
 
 def _columns_in(data: Any) -> list[Any]:
     """Names of the columns of a table of pandas, or of a library that converts to it; none of other data."""
-    if isinstance(data, pd.DataFrame):
+    if isinstance(data, pd.DataFrame) or _is_relation(data):
         return list(data.columns)
     if hasattr(data, "as_pandas_dataframe"):  # splink
         return list(data.as_pandas_dataframe(limit=1).columns)
@@ -201,13 +201,48 @@ def _columns_in(data: Any) -> list[Any]:
     return list(getattr(data, "columns", []))  # none in a column of polars or pyarrow
 
 
+def _is_relation(data: Any) -> bool:
+    """Whether data is a relation of DuckDB."""
+    return type(data).__name__ == "DuckDBPyRelation"
+
+
 def _table(data: Any, columns: list[Any]) -> pd.DataFrame:
-    """Some columns of a table, as pandas has them."""
+    """Some columns of a table, as pandas has them; no others are read."""
     if isinstance(data, pd.DataFrame):
         return data[columns]
+    if type(data).__name__ == "DuckDBDataFrame":  # splink's, which reads all columns by itself
+        data = data.as_duckdbpyrelation()
+    if _is_relation(data):
+        return data.select(*('"' + name.replace('"', '""') + '"' for name in columns)).df()
     if hasattr(data, "as_pandas_dataframe"):
         return data.as_pandas_dataframe()[columns]
     return data.select(columns).to_pandas()
+
+
+def _is_path(data: Any) -> bool:
+    """Whether data is the path of a table; text without a suffix of one is a name."""
+    return isinstance(data, Path) or (isinstance(data, str) and is_plain(data))
+
+
+def _columns_at(data: Any, argument: str) -> list[Any]:
+    """Names of the columns of a table or of the file of one, given for `argument`; none of other data."""
+    if not _is_path(data):
+        return _columns_in(data)
+    if not Path(data).exists():
+        raise FileNotFoundError(f"`{argument}` must be a path to a file; there is no {str(data)!r}.")
+    if present := columns_of_file(data):
+        return list(present)
+    raise ValueError(f"`{argument}` must be a path to a table, of text or Parquet; got {str(data)!r}.")
+
+
+def _columns_of(data: Any, columns: list[Any], names: list[Any]) -> pd.DataFrame:
+    """Some columns of a table or of the file of one, of which `names` have names of records."""
+    if not _is_path(data):
+        return _table(data, columns)
+    table = read_columns(data, columns, names)
+    return (
+        table if is_parquet(data) else table.assign(**{one: _integers_in(table[one].to_numpy(object)) for one in names})
+    )
 
 
 def _sides(present: Sequence[Any], left: Any, right: Any, table: str = "data") -> tuple[list[Any], list[Any]]:
@@ -392,14 +427,14 @@ def _known(items: Any, n_columns: int | None) -> _Known:
     if isinstance(items, Mapping):
         items = pd.DataFrame({_NAME: _objects(items), _DATA_SET: _objects(items.values())})
     data_set = None
-    if present := _columns_in(items):
+    if present := _columns_at(items, "items"):
         wanted = [name for name in (_DATA_SET, _NAME) if name in present]
         if _NAME not in wanted or (n_columns == 2 and len(wanted) == 1):
             raise ValueError(
                 f"`items`, a table, must have columns {_NAME!r} and, if names repeat among data sets, {_DATA_SET!r}; "
                 f"present: {listing(present[:_SHOWN])}. Rename them, or give one column, items=table[name]."
             )
-        table = _table(items, wanted)
+        table = _columns_of(items, wanted, wanted)
         if len(wanted) == 2 and n_columns != 1:
             index: pd.Index = pd.MultiIndex.from_arrays([_present_names(table[name]) for name in wanted])
         else:
@@ -518,9 +553,10 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
     if pairs is None:
         return np.empty((0, 2), np.int64)
     index = _index_of(items)
-    if present := _columns_in(pairs):
-        sides = _sides(present, left, right, argument)
-        table = _table(pairs, [*sides[0], *sides[1]])
+    if present := _columns_at(pairs, argument):
+        sides = _sides_of_review(present) or _sides(present, left, right, argument)
+        columns = [*sides[0], *sides[1]]
+        table = _columns_of(pairs, columns, columns)
         named = [
             pd.MultiIndex.from_frame(table[side]) if len(side) == 2 else _index(table[side[0]].to_numpy(object))
             for side in sides
@@ -545,6 +581,15 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
             f"{_plain(named[0][at])!r}."
         )
     return np.sort(found, axis=1)
+
+
+def _sides_of_review(present: Sequence[Any]) -> list[list[str]]:
+    """Columns of the two records in a table of pairs to review, or in its file; none of another table."""
+    for parts in ([""], [f"_{_DATA_SET}", f"_{_NAME}"]):
+        sides = [[f"{end}{part}" for part in parts] for end in ("first", "second")]
+        if set(sides[0] + sides[1]) <= set(present):
+            return sides
+    return []
 
 
 def _listed_pairs(argument: str, pairs: Any) -> list[tuple[Any, ...]]:
@@ -576,14 +621,39 @@ def _index_of(items: Items) -> pd.Index:
     return pd.RangeIndex(items.n_items)
 
 
-def _data_sets(items: Items) -> npt.NDArray[np.int32]:
-    """Number of each item's data set; -1 if it is missing."""
+def _data_sets(items: Items, max_per_source: Any) -> npt.NDArray[np.int32]:
+    """Number of each item's data set, if a cluster has at most one of its items; -1 if not, or if it is missing."""
+    at_most = max_per_source
+    named = None
+    if isinstance(at_most, Mapping):
+        named = [one for one, most in at_most.items() if most is not None]
+        at_most = next((most for most in at_most.values() if most is not None and not _is_one(most)), 1)
+    elif _is_sequence(at_most):
+        named, at_most = list(at_most), 1
+    if not _is_one(at_most):
+        raise ValueError(
+            "`max_per_source` must be 1, a list of data sets, a dict from data sets to 1 or None, or None; got "
+            f"{max_per_source!r}."
+        )
     if _DATA_SET not in items.coords:
         raise ValueError(
             f"`max_per_source` needs the data set of each record: columns {_SOURCES[0]!r} and {_SOURCES[1]!r} of the "
             f"pairs, or `items`, a table with columns {_NAME!r} and {_DATA_SET!r}."
         )
-    return pd.factorize(items.coords[_DATA_SET].to_numpy())[0].astype(np.int32)
+    codes, present = pd.factorize(items.coords[_DATA_SET].to_numpy())
+    if named is not None:
+        wanted = [*named, *(max_per_source if isinstance(max_per_source, Mapping) else ())]
+        if unknown := [one for one in wanted if one not in present]:
+            raise ValueError(
+                f"`max_per_source` must name data sets of the records; there is no {unknown[0]!r}, present: "
+                f"{listing(present[:_SHOWN])}."
+            )
+        codes = np.where(np.isin(codes, pd.Index(present).get_indexer(named)), codes, -1)
+    return codes.astype(np.int32)
+
+
+def _is_one(most: Any) -> bool:
+    return is_integer(most) and most == 1
 
 
 def _check_unscored(unscored: Any) -> None:

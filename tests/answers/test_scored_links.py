@@ -152,7 +152,7 @@ def assert_as_enumerated(rng, n, is_optimal):
     first, second, _ = source.pairs
     assert np.all(np.diff(found.increase) >= 0)
     seen = set()
-    for pair, increase, exact in zip(*found, strict=True):
+    for pair, increase, exact in zip(*found[:3], strict=True):
         i, j = first[pair], second[pair]
         changed = (partitions[:, i] == partitions[:, j]) != (labels[i] == labels[j])
         for x in np.flatnonzero((block_of != block_of[i]) & (block_of != block_of[j])):
@@ -184,7 +184,7 @@ def test_review_agrees_with_a_search_under_the_opposite_constraint():
     source = scored_pairs(6, PAIRS, names=list("abcdef"), unscored=0.05)
     best = pc.consensus_partition(source, loss="binder", random_seed=1, progressbar=False)
     table = pc.links(source, best).review()
-    assert len(table) == 5 and table["exact"].all()
+    assert len(table) == 4 and table["exact"].all()  # c leaves a and b alike
     for row in table.itertuples():
         pair = [tuple("abcdef".index(name) for name in (row.first, row.second))]
         other = {"cannot_link": pair} if row.joined else {"must_link": pair}
@@ -202,11 +202,14 @@ def test_first_pairs_are_those_of_all_and_take_fewer_looks(rng, monkeypatch):
     source = scored_pairs(n, pairs)
     found = pc.links(source, pc.consensus_partition(source, loss="binder", random_seed=1, progressbar=False))
     everything = found.review(10**6)
-    assert len(everything) == len(pairs) and everything["increase"].min() >= 0
+    assert closest_decisions(source, pc.binder(), found.cluster.values, 10**6).pairs.size == len(pairs)
+    ends = everything[["first_cluster", "second_cluster"]].to_numpy()
+    kinds = set(zip(ends.min(axis=1), ends.max(axis=1), everything["increase"].round(9), strict=True))
+    assert len(kinds) == len(everything) > len(pairs) / 2 and everything["increase"].min() >= 0
     monkeypatch.setattr(decisions, "_AT_ONCE", 4)
     across, looks = _Changes.across_blocks, []
     monkeypatch.setattr(_Changes, "across_blocks", lambda *some: looks.append(some[1].size) or across(*some))
-    for n_pairs in (1, 15, 150, len(pairs) - 1):
+    for n_pairs in (1, 15, 150, len(everything) - 1):
         pd.testing.assert_frame_equal(found.review(n_pairs), everything.head(n_pairs))
         assert max(looks) <= 4
     looks.clear()
@@ -218,6 +221,23 @@ def test_one_pair_stands_for_those_between_two_groups():
     table = pc.links(source, [0, 0, 0]).review()
     assert table[["first", "second"]].values.tolist() == [[1, 2]]
     assert table["increase"].item() == pytest.approx(2 * (0.6 + 0.7) - 2)
+
+
+def test_a_decision_is_listed_once_and_rows_are_constraints(tmp_path):
+    clique = {(i, j): 0.9 for i in range(4) for j in range(i)}
+    hanging = {(4, k): 0.6 for k in range(4)}  # joined with four pairs: one decision
+    source = scored_pairs(7, clique | hanging | {(5, 6): 0.3}, names=list("abcdefg"))
+    best = pc.consensus_partition(source, random_seed=1, progressbar=False)
+    review = pc.links(source, best).review(3)
+    assert review[["first", "second"]].values.tolist() == [["f", "g"], ["a", "e"], ["a", "b"]]
+    assert len(pc.links(source, best).review(1)) == 1
+    assert pc.as_pair_similarity(source, cannot_link=review[1:2]).constraints.cannot_link.tolist() == [[0, 4]]
+    linked = [("crm", 1, "web", 1, 0.9), ("web", 1, "crm", 2, 0.4)]
+    columns = ["source_dataset_l", "unique_id_l", "source_dataset_r", "unique_id_r", "match_probability"]
+    pairs = pc.as_pair_similarity(pd.DataFrame(linked, columns=columns))
+    pc.summarize(pairs, random_seed=1, progressbar=False).to_csv(tmp_path)
+    for given in (pc.links(pairs, [0, 1, 0]).review(), tmp_path / "review.csv"):
+        assert pc.as_pair_similarity(pairs, must_link=given).constraints.must_link.tolist() == [[0, 2], [1, 2]]
 
 
 def test_figure():

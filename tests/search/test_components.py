@@ -8,9 +8,12 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
-from posterior_consensus.bounds.components import decomposed
+from posterior_consensus.bounds import stars
+from posterior_consensus.bounds.components import decomposed, first_members
+from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.search import components
+from posterior_consensus.search.sparse_search import improved_by_decisions
 from tests.helpers import check, keeps, press_ctrl_c, random_scored_pairs, scored_pairs
 
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -168,6 +171,42 @@ def hard_component():
     apart = [pair for pair, value in again.items() if value > 0.8][:5]
     data_set = np.where(np.arange(80) < 40, np.arange(80) // 2, -1).astype(np.int32)
     return scored_pairs(80, once | again, cannot_link=apart, data_set=data_set)
+
+
+def test_no_decision_on_a_pair_gains_once_what_it_would_gain_is_applied():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        source, tau = random_scored_pairs(rng, 30)
+        parts = decomposed(source, pc.binder(tau=tau))
+        clusters = np.arange(parts.members.size, dtype=np.int32)
+        for one in parts.large.tolist():
+            component, at = parts.component(one), parts.place(one)
+            begun = component.without_losses(rng.integers(4, size=component.n_groups))
+            found = improved_by_decisions(component, begun, np.zeros(1, np.uint8))
+            assert component.value(found) >= component.value(begun)
+            clusters[at] = at.start + first_members(found)
+        labels = parts.labels(clusters)
+        assert source.constraints.first_broken(labels) is None
+        found = closest_decisions(source, pc.binder(tau=tau), labels, 500)
+        assert (found.increase[~found.exact] >= 0).all(), seed
+
+
+def test_a_search_that_was_stopped_leaves_no_gain_by_a_decision(monkeypatch):
+    rng = np.random.default_rng(1)
+    source = scored_pairs(400, connected_entities(rng, 400, 130))
+    monkeypatch.setattr(components, "_SHARE_TO_SEARCH", 1e-9)  # the search has no time
+    best = pc.consensus_partition(source, loss="binder", seconds=60, **QUIET)
+    assert best.info.stopped == "seconds" and best.info.unproven_sizes
+    assert pc.links(source, best).review(400)["increase"].min() >= 0
+
+
+def test_a_bound_of_many_pairs_is_not_begun_without_time_for_it(monkeypatch):
+    rng = np.random.default_rng(1)
+    source = scored_pairs(200, connected_entities(rng, 200, 60))
+    monkeypatch.setattr(stars, "_SECONDS_TO_BEGIN", 1.0)
+    monkeypatch.setattr(stars, "StarBound", None)
+    best = pc.consensus_partition(source, loss="binder", seconds=1, **QUIET)
+    assert best.info.unproven_gaps and best.lower_bound < best.expected_loss
 
 
 def test_the_number_of_threads_changes_nothing():

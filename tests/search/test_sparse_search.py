@@ -148,7 +148,7 @@ def test_nothing_merges_or_moves_once_stopped(stop, work, monkeypatch):
     *_, by_mean, by_weight = search._usual_starts()
     np.testing.assert_array_equal([by_mean, by_weight], [alone, alone])
     if stop:  # moves are not counted
-        np.testing.assert_array_equal(search._descend(alone.astype(np.int32)).labels, alone)
+        np.testing.assert_array_equal(search.descend(alone.astype(np.int32)).labels, alone)
 
 
 def test_work_ends_a_search(monkeypatch):

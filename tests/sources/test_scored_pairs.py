@@ -62,6 +62,33 @@ class SplinkDataFrame:
         return TABLE.assign(match_key=0).iloc[:limit]
 
 
+class DuckDBPyRelation:
+    """A relation of DuckDB, as far as it is read: columns are chosen by expressions."""
+
+    def __init__(self, table=TABLE, is_chosen=False):
+        self.columns, self.table, self.is_chosen = list(table.columns), table, is_chosen
+
+    def select(self, *expressions):
+        names = [one[1:-1].replace('""', '"') for one in expressions]
+        assert [f'"{one}"' for one in names] == [one.replace('""', '"') for one in expressions]
+        return DuckDBPyRelation(self.table[names], True)
+
+    def df(self):
+        assert self.is_chosen  # no column is read that is not needed
+        return self.table
+
+
+class DuckDBDataFrame(SplinkDataFrame):
+    """What splink's predict returns with DuckDB."""
+
+    def as_pandas_dataframe(self, limit=None):
+        assert limit == 1
+        return super().as_pandas_dataframe(limit)
+
+    def as_duckdbpyrelation(self):
+        return DuckDBPyRelation(TABLE.assign(match_key=0))
+
+
 def forms(path):
     """The same pairs in every form."""
     TABLE.assign(other=1).to_parquet(path / "pairs.parquet")
@@ -80,6 +107,8 @@ def forms(path):
         "pyarrow": pa.Table.from_pandas(TABLE),
         "polars": Polars(),
         "splink": SplinkDataFrame(),
+        "splink in DuckDB": DuckDBDataFrame(),
+        "DuckDB": DuckDBPyRelation(TABLE.assign(other=1)),
         "Parquet": path / "pairs.parquet",
         "Parquet in parts": str(path / "parts.parquet"),
         "CSV": str(path / "pairs.csv"),
@@ -187,6 +216,41 @@ def test_all_records_are_named():
     assert pc.as_pair_similarity(given.iloc[:0], items=["alone"]).n_scored == 0
     numbers = pc.as_pair_similarity(given.iloc[:0].astype({IDS[0]: int}), items=RECORDS["age"].iloc[:1])
     assert names(numbers) == [3]
+
+
+def test_all_records_are_named_by_a_file_or_a_relation(tmp_path):
+    listed = pd.DataFrame({"unique_id": ["z", "b", "a"], "source_dataset": list("xyy"), "age": 3})
+    listed.to_csv(tmp_path / "records.csv")
+    listed.to_parquet(tmp_path / "records.parquet")
+    given = table(("a", "b", 0.5))
+    relation = DuckDBPyRelation(listed)
+    for items in (relation, tmp_path / "records.csv", str(tmp_path / "records.parquet")):
+        pairs = pc.as_pair_similarity(given, items=items, max_per_source=1)
+        assert names(pairs) == ["z", "b", "a"] and pairs.constraints.data_set.tolist() == [0, 1, 1]
+    given = given.assign(unique_id_l=7, unique_id_r=12)
+    listed.assign(unique_id=[12, 7, 1]).to_csv(tmp_path / "records.csv")
+    assert names(pc.as_pair_similarity(given, items=tmp_path / "records.csv")) == [12, 7, 1]
+    with pytest.raises(FileNotFoundError, match="`items`.*'nowhere.csv'"):
+        pc.as_pair_similarity(given, items="nowhere.csv")
+
+
+def test_constraints_from_a_file(tmp_path):
+    TABLE[:1].to_csv(tmp_path / "pairs.csv", index=False)
+    TABLE[:1].to_parquet(tmp_path / "pairs.parquet")
+    for given in (tmp_path / "pairs.csv", str(tmp_path / "pairs.parquet"), DuckDBPyRelation(TABLE[:1])):
+        assert pc.as_pair_similarity(TABLE, must_link=given).constraints.must_link.tolist() == [[0, 2]]
+
+
+def test_some_data_sets_have_no_duplicates():
+    of = partial(pc.as_pair_similarity, LINKED)
+    every = of(max_per_source=1).constraints.data_set
+    for one in (["web"], ("web",), {"web": 1}, {"web": 1, "crm": None}):
+        chosen = of(max_per_source=one).constraints.data_set
+        assert (chosen >= 0).tolist() == [name[0] == "web" for name in names(of())]
+    np.testing.assert_array_equal(of(max_per_source=["crm", "web"]).constraints.data_set, every)
+    for wrong, parts in ((["shop"], "no 'shop', present"), ({"crm": 2}, "got {'crm': 2}"), ({"shop": None}, "'shop'")):
+        with pytest.raises(ValueError, match=f"`max_per_source`.*{parts}"):
+            of(max_per_source=wrong)
 
 
 def test_records_of_several_data_sets():
@@ -329,7 +393,7 @@ OPTIONS = {
     "a misspelt column": ({"left": "uniqe_id_l", "right": IDS[1]}, ValueError, "`left`", "mean `unique_id_l`"),
     "unscored": ({"unscored": 1.5}, ValueError, "`unscored`", "[0, 1]", "got 1.5"),
     "unscored text": ({"unscored": "0"}, TypeError, "`unscored`", "a number; got '0'"),
-    "several per source": ({"max_per_source": 2}, ValueError, "`max_per_source` must be 1 or None; got 2"),
+    "several per source": ({"max_per_source": 2}, ValueError, "`max_per_source` must be 1, a list", "got 2"),
     "no data sets": ({"max_per_source": 1}, ValueError, "`max_per_source`", "'source_dataset_l'", "`items`"),
     "item_dim": ({"item_dim": "unique_id"}, ValueError, "`item_dim`", "got 'unique_id'"),
     "missing": ({"missing": "pairwise", "items": ["a"]}, ValueError, "`items` must be left out", "missing"),

@@ -108,6 +108,43 @@ def test_components_that_are_not_proven_are_said_with_their_gaps(summary, told):
     assert "no bound" in "\n".join(without.findings())
 
 
+def test_a_proof_under_constraints_is_among_the_partitions_that_keep_them(summary):
+    kept = of(scored_pairs(7, SCORES, names=NAMES, cannot_link=[(0, 1)]))
+    texts = [kept.findings()[3], repr(kept.partition), repr(pc.certify(kept, progressbar=False)), kept.methods_text()]
+    for text in texts:
+        assert "keep the constraints" in text or "keeps the constraints" in text
+    without = [summary.findings()[3], repr(summary.partition), summary.methods_text()]
+    assert not any("constraints" in text for text in without)
+    open_ones = unproven(kept).findings()
+    assert any("No partition that keeps the constraints has an expected loss more than" in one for one in open_ones)
+    back = pc.results.ConsensusPartition.from_dataset(kept.partition.to_dataset())
+    assert "among the partitions that keep the constraints" in repr(back)
+
+
+@pytest.mark.parametrize("dim", ["similarity", "cluster", "size", "link", "decision", "first", "component"])
+def test_sentences_do_not_depend_on_the_name_of_the_dimension(dim, pairs, summary):
+    renamed = replace(pairs, items=replace(pairs.items, dim=dim, coords=xr.Coordinates({dim: NAMES})))
+    found = of(renamed)
+    assert found.findings() == summary.findings() and found.methods_text() == summary.methods_text()
+    assert repr(pc.results.PairsSummary.from_dataset(found.to_dataset(), renamed)) == repr(found) == repr(summary)
+
+
+def test_unscored_pairs_count_within_components_in_what_is_said():
+    n = 300
+    couples = {(2 * k, 2 * k + 1): 0.9 for k in range(n // 2)}
+    found = of(scored_pairs(n, couples | {(0, 2): 0.2}, 0.1))
+    said = "\n".join([repr(found), *found.findings(), found.methods_text()])
+    assert "wrong pairs by single scores is 15.2: 15 joined wrongly and 0.2 missed" in said
+    assert f"{2 * 15.2 / n**2:.4g}; expected wrong pairs" in said
+    assert said.count("within components of linked records, and 0 elsewhere") == 2
+
+
+def test_a_table_without_low_scores_is_said_to_be_cut(summary):
+    cut = of(scored_pairs(5, {(0, 1): 0.95, (1, 2): 0.9}))
+    assert any(one.startswith("No score is below 0.9, and the threshold is 0.5") for one in cut.findings())
+    assert "left out" in repr(cut) and "left out" not in repr(summary)
+
+
 def test_it_prints_on_one_screen_with_the_closest_calls(summary):
     lines = repr(summary).splitlines()
     assert lines[0] == "Summary of scored pairs: 7 records in 4 clusters"
