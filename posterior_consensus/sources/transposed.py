@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.ensemble.partitions import as_array, native
 from posterior_consensus.ensemble.samples import evenly_spaced
 
 _SIDE = 128  # most rows and columns whose pairs are compared
@@ -68,8 +68,7 @@ def row_score(labels: npt.NDArray[Any]) -> float:
 def _some(labels: npt.NDArray[Any], n_rows: int, n_columns: int) -> Codes:
     """Codes of the labels in evenly spaced rows and columns."""
     rows, columns = (evenly_spaced(n, most) for n, most in zip(labels.shape, (n_rows, n_columns), strict=True))
-    some = labels[np.ix_(rows, columns)].ravel()
-    some = some.astype(some.dtype.newbyteorder("="), copy=False)  # pandas takes no other
+    some = native(labels[np.ix_(rows, columns)].ravel())
     return pd.factorize(some, use_na_sentinel=False)[0].reshape(rows.size, columns.size).astype(np.int32)
 
 
