@@ -5,6 +5,10 @@ are equally large, unequal, one of nine in ten items, or next to many single ite
 Some kinds are counted apart, since rows and columns may look alike in them: two clusters, whose labels over the draws
 agree although the items differ; posteriors of two or three answers, mixed or one after the other; chains with their own
 labels in one array; and labels that are ever new.
+
+Other families did not choose the rule: posteriors of which three to seven in ten draws are one cluster, or nearly so;
+of which half of the items are one cluster and the others anywhere; random walks of single items with now and then a
+merge or a split; and four chains.
 """
 
 from collections.abc import Iterator
@@ -24,6 +28,7 @@ SPREADS = {
     "ordinary": ("concentrated", "some items", "most items", "anywhere", "merging", "other numbers", "a warm-up"),
     "apart": ("answers mixed", "answers in turn"),
 }
+OTHERS = "half is one cluster", "half is nearly one cluster", "half of the items", "random walk", "four chains"
 N_CASES = 1_000  # of ordinary arrays, and half as many of those apart
 
 _UNCERTAIN = {  # share of items, and largest probability of another label
@@ -68,6 +73,8 @@ def tables(smallest):
     ):
         yield title, _rows(ordinary, kind)
     yield "Counted apart", _rows(apart, _reason)
+    others = [one for kind in OTHERS for one in judged(6 * n // 20, seed=3, kind=kind)]
+    yield "Other families", _rows(others, lambda case: case.spread)
 
 
 def _reason(case):
@@ -87,12 +94,52 @@ def _rows(found, kind):
         }
 
 
-def judged(n_cases: int, seed: int, *, is_ordinary: bool = True) -> Iterator[Judged]:
-    """Made cases, of the ordinary kinds or of those apart."""
+def judged(n_cases: int, seed: int, *, is_ordinary: bool = True, kind: str = "") -> Iterator[Judged]:
+    """Made cases, of the ordinary kinds, of those apart or of another family."""
     rng = np.random.default_rng(seed)
     for _ in range(n_cases):
-        case = made(rng, is_ordinary=is_ordinary)
-        yield Judged(case._replace(labels=case.labels[:0]), *map(rows_are_items, (case.labels, case.labels.T)))
+        case = other(rng, kind) if kind else made(rng, is_ordinary=is_ordinary)
+        both = case.labels, case.labels.swapaxes(-1, -2)
+        yield Judged(case._replace(labels=case.labels[:0]), *map(rows_are_items, both))
+
+
+def other(rng: np.random.Generator, kind: str) -> Case:
+    """One case of another family, of random size."""
+    n_items, n_draws = (round(np.exp(rng.uniform(np.log(low), np.log(2_000)))) for low in (20, 10))
+    n_clusters = min(int(rng.integers(2, 8) if rng.random() < 0.6 else rng.integers(8, 60)), n_items // 2)
+    sizes, numbering = str(rng.choice(SIZES)), str(rng.choice(NUMBERINGS["ordinary"]))
+    truth = _truth(rng, n_items, n_clusters, sizes)
+    if kind == "half of the items":
+        draws = np.where(np.arange(n_items) < n_items // 2, 0, rng.integers(n_clusters, size=(n_draws, n_items)))
+    elif kind == "random walk":
+        draws = _walk(rng, truth, n_draws)
+    else:
+        n_chains = 4 if kind == "four chains" else 1
+        draws = _around(rng, truth, n_chains * n_draws, str(rng.choice(SPREADS["ordinary"])))
+        if n_chains == 1:
+            strays = rng.uniform(0.01, 0.1) if "nearly" in kind else 0.0
+            is_one = rng.random(n_draws)[:, np.newaxis] < rng.uniform(0.3, 0.7)
+            is_stray = rng.random(draws.shape) < strays
+            one = np.where(is_stray, rng.integers(draws.max() + 1, size=draws.shape), 0)
+            draws = np.where(is_one, one, draws)
+    labels = _numbered(rng, draws, numbering)
+    shaped = labels.reshape(4, n_draws, n_items) if kind == "four chains" else labels
+    return Case(shaped, n_clusters, numbering, sizes, kind)
+
+
+def _walk(rng, start, n_draws):
+    """Each draw is the one before with a few items elsewhere, and in one of twenty two clusters merged or one split."""
+    n_items, n_labels = start.size, int(start.max()) + 1
+    labels, n_moved = np.empty((n_draws, n_items), np.int64), int(rng.choice([1, 3, n_items // 10 + 1]))
+    now = start.copy()
+    for row in labels:
+        moved = rng.choice(n_items, min(n_moved, n_items), replace=False)
+        now[moved] = rng.integers(n_labels + 1, size=moved.size)
+        if rng.random() < 0.05:
+            one, two = rng.integers(n_labels, size=2)
+            now[(now == one) & (rng.random(n_items) < rng.choice([0.5, 1.0]))] = two
+        row[:] = now
+    return labels
 
 
 def made(rng: np.random.Generator, *, is_ordinary: bool) -> Case:

@@ -82,6 +82,12 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     return array if array.dtype.kind != "U" or hasattr(values, "dtype") else np.asarray(values, dtype=object)
 
 
+def native(values: Any) -> Any:
+    """Values in the byte order of this machine, as pandas takes no others."""
+    is_foreign = isinstance(values, np.ndarray) and not values.dtype.isnative
+    return values.astype(values.dtype.newbyteorder("=")) if is_foreign else values
+
+
 def uneven(values: Any) -> str:
     """Say which two parts of nested sequences have different lengths, by their indices, the outermost first."""
     parts = [("", values)]

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Hashable, Iterable
 from pathlib import Path
@@ -22,6 +23,7 @@ _NAMES_OF_ITEMS = (
     " Items have the names that come with the data: the columns of a DataFrame with a row for each draw, or the "
     "coordinate of the items' dimension of a DataArray."
 )
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of which a Path has one slash; a drive has one letter
 # Context managers and cached properties put lines of the standard library between the package's own.
 _BETWEEN = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__, functools.__file__
 
@@ -118,11 +120,17 @@ def check_seconds(seconds: float | None) -> None:
 
 
 def as_path(name: str, value: Any) -> Path:
-    """Take a path, and make it absolute: the working directory may change while it is kept."""
+    """Take a path, with ~ for the home directory, and make it absolute: the working directory may change."""
     try:
-        return Path(value).absolute()
+        path = Path(value)
     except TypeError:  # Python's own does not name the argument
         raise TypeError(f"`{name}` must be a path; got {value!r}.") from None
+    if _URL.match(str(path)):
+        raise ValueError(f"`{name}` must be a path on a disk of this machine, not a URL; got {str(value)!r}.")
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        raise ValueError(f"`{name}` must be a path; got {str(value)!r}, and there is no such user.") from None
 
 
 def as_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:

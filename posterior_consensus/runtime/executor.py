@@ -231,6 +231,10 @@ class Clock:
         """A share of the remaining seconds; None without a limit."""
         return None if self._ends is None else max(share * (self._ends - time.monotonic()), NO_TIME)
 
+    def end(self) -> None:
+        """Leave no time for later steps, as after Ctrl-C."""
+        self._ends = -np.inf
+
     @property
     def is_over(self) -> bool:
         """Whether nothing is left."""

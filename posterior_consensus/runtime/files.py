@@ -58,16 +58,34 @@ def locked(path: Path, lock: Path) -> BaseFileLock:
     ------
     BlockingIOError
         If it is locked already.
+    OSError
+        If there can be no lock: without permission, or on a disk that is read-only or has no locks.
     """
     found = FileLock(lock, thread_local=False)  # released by whatever thread closes the store
     try:
         found.acquire(blocking=False)
-    except Timeout:
+    except (OSError, NotImplementedError) as error:
+        if (why := _no_lock_because(lock, error)) is not None:
+            raise type(why)(
+                why.errno,
+                f"`store` {str(path)!r} cannot be locked, because {lock.name!r} cannot be made or locked in its folder "
+                f"({why.strerror}). Name a folder on a disk of this machine that can be written to",
+            ) from error
         raise BlockingIOError(
             f"`store` {str(path)!r} is in use by another process, and only one process at a time can write to "
             "it. Wait for it, close the accumulator there, or end that process."
         ) from None
     return found
+
+
+def _no_lock_because(lock: Path, error: OSError | NotImplementedError) -> OSError | None:
+    """The error that keeps a file from being a lock; None if another process has it."""
+    try:
+        with lock.open("a"):
+            pass
+    except OSError as found:
+        return found
+    return None if isinstance(error, Timeout) else OSError(getattr(error, "errno", None) or errno.ENOLCK, str(error))
 
 
 @contextmanager

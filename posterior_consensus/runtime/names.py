@@ -103,8 +103,8 @@ class UnknownName(AttributeError):
         self._known, self._meant = known, meant
 
     def __str__(self) -> str:
-        private = self.name.startswith("_")
-        return f"{self.args[0]}{'' if private else did_you_mean(self.name, self._known(), self._meant)}"
+        name = str(self.name)
+        return f"{self.args[0]}{'' if name.startswith('_') else did_you_mean(name, self._known(), self._meant)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AttributeError, (str(self),)

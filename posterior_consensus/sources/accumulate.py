@@ -5,6 +5,7 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -20,10 +21,10 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
-from posterior_consensus.runtime.arguments import as_path, check_count, is_integer
+from posterior_consensus.runtime.arguments import check_count, is_integer
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.files import locked, mapped, room
-from posterior_consensus.sources.stores import NOT_STORED, write_labels
+from posterior_consensus.sources.stores import NOT_STORED, as_store, write_labels
 
 Rows = npt.NDArray[Any]
 Kept = tuple[int, Rows]  # a chain, and labels of some of its draws
@@ -192,7 +193,7 @@ class PartitionAccumulator(display.Shown):
         if not (item_dim is None or (isinstance(item_dim, str) and item_dim not in ("", "chain", "draw", "sample"))):
             raise ValueError(f"`item_dim` must be a name other than those of the draws' dimensions; got {item_dim!r}.")
         self.batch_size = check_count("batch_size", batch_size)
-        self.store = None if store is None else as_path("store", store)
+        self.store = None if store is None else as_store(store)
         names = _as_names(items)
         self._item_dim = item_dim
         self._items = None if names is None else _items_named(len(names), item_dim or "item", names)
@@ -404,6 +405,8 @@ def _summed(sizes: list[tuple[int, int]]) -> dict[int, int]:
 def _as_names(items: Any) -> list[Any] | None:
     if items is None:
         return None
+    if isinstance(items, AbstractSet):
+        raise TypeError(f"`items` must have an order, that of the labels; got a {type(items).__name__}.")
     names = np.asarray(items)
     if (
         names.ndim != 1

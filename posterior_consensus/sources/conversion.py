@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_path, check_flag, listing
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_flag, listing
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalized, dataset_of_dict, has_components
@@ -25,7 +25,14 @@ from posterior_consensus.sources.labels import draws_of_labels, made_already, on
 from posterior_consensus.sources.mixtures.allocation import draws_of_model
 from posterior_consensus.sources.probabilities import draws_of_probabilities
 from posterior_consensus.sources.scored_pairs import is_table_of_pairs, read_pairs
-from posterior_consensus.sources.tables import check_full, items_of_table, named_as_wanted, variables_of_table
+from posterior_consensus.sources.stores import as_store
+from posterior_consensus.sources.tables import (
+    check_full,
+    in_native_order,
+    items_of_table,
+    named_as_wanted,
+    variables_of_table,
+)
 from posterior_consensus.sources.variables import (
     label_candidates,
     labels_in_order,
@@ -255,6 +262,7 @@ def _chosen(
         return _Chosen(data, dims, rest, bool(is_soft), has_names=True)
     if isinstance(data, pd.DataFrame):
         check_no_group(group)
+        data = in_native_order(data)
         variables = variables_of_table(data, var_name, dims)
         if not variables:
             values = items_of_table(data, var_name, dims, rest[: 2 if is_soft else 1])
@@ -474,7 +482,7 @@ def as_partition_draws(
     """
     if store is not None and isinstance(data, (PartitionAccumulator, PairSource, HasDraws)):
         raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
-    weights, path = one_of(weights, log_weights), None if store is None else as_path("store", store)
+    weights, path = one_of(weights, log_weights), None if store is None else as_store(store)
     with opened(data, var_name, progressbar=progressbar) as (found, var_name):
         if isinstance(found, PairSource):
             where = {"var_name": var_name, "group": group, "sample_dims": sample_dims, "item_dim": item_dim}

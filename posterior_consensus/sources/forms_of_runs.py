@@ -17,7 +17,7 @@ from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
 from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
-from posterior_consensus.sources.tables import says_draw
+from posterior_consensus.sources.tables import in_native_order, says_draw
 from posterior_consensus.sources.transposed import rows_are_items, some_of_table, some_of_vectors
 
 Keys = Hashable | Sequence[Hashable]
@@ -78,7 +78,7 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
     if hasattr(data, "to_pandas") and hasattr(data, "columns"):  # of polars or pyarrow
         data = data.to_pandas()
     if isinstance(data, pd.DataFrame):
-        return _of_table(data, keys, axis)
+        return _of_table(in_native_order(data), keys, axis)
     if isinstance(data, (xr.Dataset, xr.DataTree)) or has_groups(data):
         raise TypeError(
             f"`data` must be {_FORMS}; got {type(data).__name__}. Take one of its variables, such as data['labels']; "

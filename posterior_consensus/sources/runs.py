@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items, difference, is_named
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows, smallest_dtype
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows, native, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.arguments import is_number, warn
@@ -386,7 +386,7 @@ def _alone(own: _Coded) -> tuple[npt.NDArray[Any], int]:
 
 def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Coded:
     """Number the labels of a run, and find those of noise and of missing items."""
-    codes, distinct = pd.factorize(labels)
+    codes, distinct = pd.factorize(native(labels))
     found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
     absent = codes < 0
     of_noise, of_missing = (_equal(found, label) for label in (noise, missing))

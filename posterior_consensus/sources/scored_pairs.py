@@ -289,10 +289,12 @@ def _check_column(argument: str, name: Any, present: Sequence[Any], table: str =
 
 def _scores(table: pd.DataFrame, columns: Columns) -> Floats:
     """Probabilities of the pairs; match weights are the logarithms to base 2 of their odds."""
+    kind = table[columns.score].dtype
     try:
+        if kind.kind == "c":  # of which NumPy would take the real part
+            raise TypeError
         scores = table[columns.score].to_numpy(np.float64, na_value=np.nan)
     except (TypeError, ValueError):
-        kind = table[columns.score].dtype
         raise TypeError(f"`probability` must name a column of numbers; {columns.score!r} has {kind}.") from None
 
     def of_row(at: int) -> str:

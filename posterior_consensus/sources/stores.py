@@ -33,6 +33,7 @@ from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.files import checksums, lengthen, locked, mapped, offset_of_checksums, remove, room
@@ -140,6 +141,12 @@ def _narrowed(labels: Labels, dtype: np.dtype[Any]) -> Labels:
             narrow[part] = wide[part]
         labels = narrow[: labels.size].reshape(labels.shape)
     return labels
+
+
+def as_store(value: Any) -> Path:
+    """Take the path of a store; a link to a file that does not exist is followed, as it would be replaced."""
+    path = as_path("store", value)
+    return path.resolve() if path.is_symlink() and not path.exists() else path
 
 
 def write_store(

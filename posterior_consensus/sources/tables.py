@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.items import name_or
+from posterior_consensus.ensemble.partitions import native
 from posterior_consensus.runtime.arguments import listing, warn
 from posterior_consensus.sources.transposed import DECIDED, row_score, some_of_table
 
@@ -212,6 +213,15 @@ def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
             "and its columns draws, take its transpose. If its rows are draws, number them, and name the columns after "
             "the items.",
         )
+
+
+def in_native_order(table: pd.DataFrame) -> pd.DataFrame:
+    """Numbers in the byte order of this machine, as pandas selects no others."""
+    others = [k for k, kind in enumerate(table.dtypes) if isinstance(kind, np.dtype) and not kind.isnative]
+    made = table.copy(deep=False) if others else table
+    for k in others:
+        made.isetitem(k, native(table.iloc[:, k].to_numpy()))
+    return made
 
 
 def has_text_names(index: pd.Index) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.ensemble.partitions import as_array, native
 from posterior_consensus.ensemble.samples import evenly_spaced
 
 _SIDE = 128  # most rows and columns whose pairs are compared
@@ -15,8 +15,8 @@ _PARTNERS = 4  # of each row or column
 _FEW, _LONG = 16, 2_000  # rows whose labels are counted, and items of each
 _LEAST = 8  # smallest numbers of rows and columns to judge by
 _CRISP, _ALL_CRISP = 0.3, 0.2  # smallest mean and lowest decile of the agreement of columns that are proposed as draws
-_PLAIN = 1.0, 0.75  # shares of pairs of places with one label from which a row says little
-_LEAST_OTHER = 4  # smallest number of other rows that are judged apart
+_PLAIN = 1.0, 0.9, 0.75  # shares of pairs of places with one label from which a row says little
+_LEAST_OTHER = 3  # smallest number of other rows that are judged apart
 DECIDED = 0.5  # smallest score either way; all of these are measured in benchmarks/transposed.py
 _WEIGHT = 0.25  # of the logarithm of the ratio of numbers of labels
 
@@ -52,7 +52,7 @@ def row_score(labels: npt.NDArray[Any]) -> float:
     """
     if min(labels.shape[-2:]) < _LEAST:
         return 0.0
-    first, last = labels[np.newaxis][[0, -1]] if labels.ndim == 2 else (labels[0], labels[-1])
+    first, last = (labels, labels) if labels.ndim == 2 else (labels[0], labels[-1])
     one, other = _some(first, _SIDE, _SIDE), _some(last, _SIDE, _SIDE)
     of_rows, of_columns = _Agreement.of(one, other), _Agreement.of(one.T, other.T)
     more = np.log(_n_labels(_some(first, _FEW, _LONG)) / _n_labels(_some(first, _LONG, _FEW).T))
@@ -68,8 +68,7 @@ def row_score(labels: npt.NDArray[Any]) -> float:
 def _some(labels: npt.NDArray[Any], n_rows: int, n_columns: int) -> Codes:
     """Codes of the labels in evenly spaced rows and columns."""
     rows, columns = (evenly_spaced(n, most) for n, most in zip(labels.shape, (n_rows, n_columns), strict=True))
-    some = labels[np.ix_(rows, columns)].ravel()
-    some = some.astype(some.dtype.newbyteorder("="), copy=False)  # pandas takes no other
+    some = native(labels[np.ix_(rows, columns)].ravel())
     return pd.factorize(some, use_na_sentinel=False)[0].reshape(rows.size, columns.size).astype(np.int32)
 
 

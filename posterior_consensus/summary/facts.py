@@ -38,6 +38,7 @@ from posterior_consensus.summary.record import (
     no_halves_because,
     number_probabilities,
     uses_sampled_labels,
+    why_skipped,
 )
 
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
@@ -584,7 +585,7 @@ def more_draws(summary: SummaryRecord) -> Fact:
     excess, best, words = summary.excess, summary.partition, words_of(summary)
     draws, name = words.draws, f"more {words.draws}"
     if excess is None:
-        why = no_halves_because(summary.draws, best, summary.diagnosis) or "no time was left"
+        why = no_halves_because(summary.draws, best, summary.diagnosis) or _skipped(summary)
         return Fact(name, f"effect unknown, because {why}")
     if excess.stopped:
         return Fact(name, f"effect unknown, because {_halves(words).lower()} {display.ended(excess.stopped, 'were')}")
@@ -753,13 +754,18 @@ def _ended_early(summary: SummaryRecord) -> Iterator[str]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
     by = "" if other is None else _BY[stopped(other)]
     if by or (other is None and "alternative" in cut):
-        how = f"searched for until {by}" if by else "not searched for, because no time was left"
+        how = f"searched for until {by}" if by else f"not searched for, because {_skipped(summary)}"
         yield f"The best partition with the most {words.probable} number of clusters was {how}."
     if found is None:
-        why = "because no time was left" if "modes" in cut else "as requested"
+        why = f"because {_skipped(summary)}" if "modes" in cut else "as requested"
         yield f"No search for {groups} was made, {why}."
     elif found.stopped:
         yield f"The search for {groups} {display.ended(found.stopped, 'was')}."
+
+
+def _skipped(summary: SummaryRecord) -> str:
+    """Why steps were left out."""
+    return why_skipped(summary.partition, summary.excess, summary.resampled, summary.alternative, summary.modes)
 
 
 def _second_searches(summary: SummaryRecord) -> Iterator[str]:
@@ -774,7 +780,7 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
         if ended:
             yield f"{searches} {display.ended(ended, be)}."
         elif ended is None and (late or is_missed):
-            yield f"{searches} {be} not made, because {'no time was left' if late else TOO_MANY}."
+            yield f"{searches} {be} not made, because {_skipped(summary) if late else TOO_MANY}."
 
 
 _TOPICS = (

@@ -33,6 +33,7 @@ from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.facts import draws_in_words, draws_line, facts_of
+from posterior_consensus.summary.record import was_interrupted, why_skipped
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
@@ -151,9 +152,10 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         for name, one in self.items():
             for sentence in one.left_out():
                 layers_of.setdefault(sentence, []).append(name)
-        skipped = ["The layers were not compared, because no time was left."] * (self.comparison is None)
+        why = why_skipped(*(one.partition for one in self.values()))
+        skipped = [f"The layers were not compared, because {why}."] * (self.comparison is None)
         if self.diagnosis is None and not self.layers.are_runs:
-            skipped.append("Chains were compared layer by layer, because no time was left.")
+            skipped.append(f"Chains were compared layer by layer, because {why}.")
         return skipped + [
             sentence if len(names) == len(self) else f"{self._named(names)}: {sentence}"
             for sentence, names in layers_of.items()
@@ -470,9 +472,13 @@ def summarize_layers(
 
     def searches() -> tuple[dict[Any, ConsensusPartition], dict[Any, dict[str, float]]]:
         found, seconds = {}, {}
-        for name, draws, own in each("Searches", Clock(clock.part(SEARCH))):
+        of_all = Clock(clock.part(SEARCH))
+        for name, draws, own in each("Searches", of_all):
             found[name] = consensus_within(own, draws, own.part(1.0), searched | options)
             seconds[name] = own.seconds
+            if was_interrupted(found[name]):
+                of_all.end()
+                clock.end()
         return found, seconds
 
     def summaries() -> dict[Any, Summary]:

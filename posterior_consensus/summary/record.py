@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
-from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.consensus.record import ConsensusPartition, stopped
 from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -229,6 +230,17 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
 def uses_sampled_labels(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     """Whether the search used sampled labels; expected Binder losses use the probabilities."""
     return draws.soft is not None and best.loss.as_binder() is None and isinstance(best.info, SearchInfo)
+
+
+def was_interrupted(*searches: Any) -> bool:
+    """Whether Ctrl-C ended one of these searches, of which some may be None."""
+    ends = (stopped(one) if isinstance(one, ConsensusPartition) else one and one.stopped for one in searches)
+    return "interrupted" in ends
+
+
+def why_skipped(*searches: Any) -> str:
+    """Reason why steps after these searches were left out."""
+    return "a search was interrupted" if was_interrupted(*searches) else "no time was left"
 
 
 def some_draws(draws: PartitionDraws, most: int = SOME_DRAWS) -> PartitionDraws:

@@ -1,6 +1,6 @@
 """The steps of a summary: the search, and computations on the partition found."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,8 +32,12 @@ from posterior_consensus.summary.record import (
     number_probabilities,
     some_draws,
     uses_sampled_labels,
+    was_interrupted,
+    why_skipped,
 )
 from posterior_consensus.summary.summary import Posterior, Summary
+
+Result = TypeVar("Result")
 
 SEARCH = 0.5  # share of the remaining time for the search
 _REST = 0.25  # share of the remaining time for each later step
@@ -50,7 +54,14 @@ def consensus_within(
     """Search within a time limit, if the method takes one; `options` are those of :func:`consensus_partition`."""
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options = options | {"seconds": seconds}
-    return clock("consensus", consensus_partition, source, **options)
+    return _ending(clock, clock("consensus", consensus_partition, source, **options))
+
+
+def _ending(clock: Clock, search: Result) -> Result:
+    """Return what a search found; after Ctrl-C, later steps are left out."""
+    if was_interrupted(search):
+        clock.end()
+    return search
 
 
 def seed_of(random_seed: Any) -> int | None:
@@ -81,7 +92,8 @@ def summary_of(
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, partition, logs=posterior.logs)
     limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
     proof = clock.within_limit("certificate", quick_certificate, draws, partition, partition.loss, **limited)
-    certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
+    no_proof = f"No certificate was computed, because {why_skipped(partition)}."
+    certificate, no_certificate = proof or (None, no_proof)
     with waiting(f"Halves of the {words.draws}", progressbar=searched["progressbar"]):
         halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
         excess = look_at_halves(clock, draws, partition, diagnosis, metric, **halves)
@@ -97,11 +109,7 @@ def summary_of(
         excess=excess,
         resampled=look_at_other_labels(clock, draws, partition, seconds=clock.part(_REST), **searched),
         alternative=_alternative(clock, draws, partition, searched),
-        modes=clock.within_limit(
-            "modes", look_for_groups, draws, partition, metric, seconds=clock.part(1.0), **searched
-        )
-        if modes
-        else None,
+        modes=_groups(clock, draws, partition, metric, searched) if modes else None,
         observed=posterior.observed,
         links=clock("links", links, draws, partition) if suits_links(draws, draws.as_labels(partition)) else None,
         seconds=clock.seconds,
@@ -121,12 +129,23 @@ def _alternative(
     if draws.n_items * draws.n_draws > _LITTLE and isinstance(partition.info, SearchInfo):
         options["n_perturbations"] = partition.info.n_perturbations
     alternative = clock.within_limit("alternative", consensus_partition, draws, loss=partition.loss, **options)
-    if alternative is None:
+    if _ending(clock, alternative) is None:
         return None
     match = align_partitions({"consensus": partition, "alternative": alternative})["alternative"]
     in_clusters = alternative.labels.values >= 0
     names = [match.names[k] for k in dict.fromkeys(match.labels.values[in_clusters].tolist())]
     return alternative if tuple(names) == alternative.names else alternative.with_names(names)
+
+
+def _groups(
+    clock: Clock,
+    draws: PartitionDraws,
+    partition: ConsensusPartition,
+    metric: str | PartitionLoss,
+    searched: dict[str, Any],
+) -> Particles | None:
+    limited = {"seconds": clock.part(1.0)} | searched
+    return _ending(clock, clock.within_limit("modes", look_for_groups, draws, partition, metric, **limited))
 
 
 def look_for_groups(
@@ -155,7 +174,7 @@ def look_at_halves(
     """Estimate the excess of the expected loss, if possible and time is left."""
     if no_halves_because(draws, partition, diagnosis):
         return None
-    return clock.within_limit("halves", excess_loss, draws, partition, metric, **options)
+    return _ending(clock, clock.within_limit("halves", excess_loss, draws, partition, metric, **options))
 
 
 def look_at_other_labels(
@@ -166,4 +185,5 @@ def look_at_other_labels(
         return None
     limits = {name: number for name, number in vars(partition.cluster_limits).items() if number is not None}
     search = {"loss": partition.loss, "n_starts": 3, "starts": [partition], **limits, **options}
-    return clock.within_limit(OTHER_LABELS, consensus_partition, draws.sample(random_seed=_SEED), **search)
+    others = draws.sample(random_seed=_SEED)
+    return _ending(clock, clock.within_limit(OTHER_LABELS, consensus_partition, others, **search))

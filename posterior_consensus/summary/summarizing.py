@@ -118,8 +118,8 @@ def summarize(
     seconds : float, optional
         Time limit of the call; by default none. The search gets half of the time left after reading the draws, and
         each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them.
-        Reading, one short search, the credible ball and the items' uncertainty are never skipped. With a limit, results
-        depend on the machine. Layers share the time equally.
+        Reading, one short search, the credible ball and the items' uncertainty are never skipped; Ctrl-C in a search
+        ends or skips all steps after it. With a limit, results depend on the machine. Layers share the time equally.
     random_seed : int, Generator, SeedSequence or None
         Seed of the searches; with None, results of repeated calls may differ.
     progressbar : bool

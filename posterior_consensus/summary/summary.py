@@ -63,7 +63,7 @@ class Summary(SummaryRecord, display.Shown):
     seconds : dict of str to float
         Seconds of each step.
     cut : tuple of str
-        Steps that the time limit skipped or ended.
+        Steps that the time limit, or Ctrl-C in a step before, skipped or ended.
     no_certificate : str
         Sentence that explains a missing certificate if the loss has a bound; else empty.
     links : Links or None

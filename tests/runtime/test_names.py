@@ -34,9 +34,13 @@ def test_names_of_the_package():
         "load": "results.Summary.from_dataset",
         "cocluster": "agreement.cocluster",
     }
-    cases = [(name, names.UnknownName, f"has no attribute {name!r}. Did you mean `{one}`?") for name, one in meant.items()]
+    cases = [
+        (name, names.UnknownName, f"has no attribute {name!r}. Did you mean `{one}`?") for name, one in meant.items()
+    ]
     of_nothing = ("xyzzy", "_psm", "__wrapped__")
-    cases += [(name, names.UnknownName, f"module 'posterior_consensus' has no attribute {name!r}.") for name in of_nothing]
+    cases += [
+        (name, names.UnknownName, f"module 'posterior_consensus' has no attribute {name!r}.") for name in of_nothing
+    ]
     check_all(lambda name: getattr(pc, name), cases)
     for name in of_nothing:
         with pytest.raises(AttributeError, match=r"attribute '\w+'\.$"):

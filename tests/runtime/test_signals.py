@@ -92,7 +92,14 @@ sys.exit(main())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
-@pytest.mark.parametrize("module", ["posterior_consensus.runtime.names", "pandas", pytest.param("posterior_consensus.summary", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "posterior_consensus.runtime.names",
+        "pandas",
+        pytest.param("posterior_consensus.summary", marks=pytest.mark.slow),
+    ],
+)
 def test_ctrl_c_while_the_command_is_imported(module, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-c", IMPORTS.replace("{module!r}", repr(module))]

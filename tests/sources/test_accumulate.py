@@ -325,3 +325,8 @@ def test_what_cannot_be_is_refused():
     kept.close()
     with pytest.raises(ValueError, match="accumulator is closed"):
         kept.add([0, 1])
+
+
+def test_names_without_an_order_are_refused():
+    with pytest.raises(TypeError, match="`items` must have an order.* set"):
+        pc.PartitionAccumulator(items={"a", "b"})

@@ -1,6 +1,7 @@
 """Bad draws and weights end in an error that says what is wrong; small draws are no bad draws."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import posterior_consensus as pc
@@ -65,3 +66,24 @@ def test_the_answer_to_few_draws_is_the_draw(draws):
         assert pc.consensus.refine_partition(draws, labels).values.tolist() == labels.tolist()
     assert len(pc.plot_psm(draws, labels).images) == 1
     assert len(pc.plot_credible_ball(ball).images) == 4
+
+
+def test_complex_scores_are_refused():
+    table = pd.DataFrame({"unique_id_l": ["a"], "unique_id_r": ["b"], "match_probability": [0.9 + 0.1j]})
+    with pytest.raises(TypeError, match="`probability` must name a column of numbers.* complex128"):
+        pc.as_pair_similarity(table)
+
+
+@pytest.mark.parametrize("kind", [">i2", ">i4", ">u8", ">f4", ">f8", ">U3"])
+def test_numbers_in_the_byte_order_of_another_machine(kind, rng):
+    labels = rng.integers(4, size=(40, 30))
+    expected, table = pc.as_partition_draws(labels), pd.DataFrame(labels)
+    foreign = labels.astype(kind)
+    for found in (
+        pc.as_partition_draws(foreign),
+        pc.as_partition_draws(pd.DataFrame(foreign)),
+        pc.as_runs(foreign),
+        pc.as_runs(pd.DataFrame(foreign), axis=0),
+    ):
+        np.testing.assert_array_equal(found.labels, expected.labels)
+    np.testing.assert_array_equal(pc.as_runs(pd.DataFrame(foreign)).labels, pc.as_runs(table).labels)

@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.runtime import files
 from posterior_consensus.sources import stores
 from tests.helpers import flip_bits
 from tests.stores import (
@@ -309,6 +310,7 @@ def test_a_file_or_directory_of_something_else_is_left_alone(tmp_path):
 TEMPORARY = """
 import os, signal, sys
 import posterior_consensus as pc
+from posterior_consensus.runtime import files
 from posterior_consensus.sources import stores
 stores.tempfile.tempdir = sys.argv[1]
 draws = pc.as_partition_draws(sys.argv[2])
@@ -340,3 +342,59 @@ def test_a_temporary_store_with_a_name_goes_with_its_draws(tmp_path, monkeypatch
     del content
     gc.collect()
     assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("make", ["store", "accumulator"])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("s3://bucket/draws", "not a URL; got 's3://bucket/draws'"),
+        (Path("file:///tmp/draws"), "not a URL"),
+        ("~nobody-of-this-name/draws", "no such user"),
+    ],
+    ids=["URL", "URL as a path", "user"],
+)
+def test_what_is_no_path_of_this_machine_makes_no_folder(make, path, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=f"`store` must be a path.*{message}"):
+        pc.as_partition_draws(LABELS, store=path) if make == "store" else pc.PartitionAccumulator(path)
+    assert names_in(tmp_path) == []
+
+
+def test_a_path_in_the_home_directory(tmp_path, monkeypatch):
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert_same_draws(pc.as_partition_draws(LABELS, store="~/store"), pc.as_partition_draws(LABELS))
+    with pc.PartitionAccumulator("~/kept") as kept:
+        kept.add(LABELS[0])
+    assert names_in(tmp_path) == ["home"] and names_in(tmp_path / "home") == ["kept", "store"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right on Windows")
+def test_a_link_to_a_file_that_does_not_exist_is_followed(tmp_path):
+    for name in ("store", "kept"):
+        (tmp_path / name).symlink_to(tmp_path / "disk" / name)
+    stored = pc.as_partition_draws(LABELS, store=tmp_path / "store")
+    with pc.PartitionAccumulator(tmp_path / "kept") as kept:
+        kept.add(LABELS[0])
+    assert (tmp_path / "store").is_symlink() and (tmp_path / "kept").is_symlink()
+    assert names_in(tmp_path / "disk") == ["kept", "store"]
+    assert_same_draws(pc.as_partition_draws(tmp_path / "store"), stored)
+
+
+def test_a_folder_without_a_lock_is_not_in_use_by_another_process(store, monkeypatch):
+    store.with_name("store.lock").mkdir()  # as in a folder that cannot be written to
+    with pytest.raises(
+        OSError, match=r"`store` '.*store' cannot be locked.*\(.+\)\. Name|cannot be locked.* folder"
+    ) as at:
+        pc.as_partition_draws(LABELS, store=store)
+    assert not isinstance(at.value, BlockingIOError)
+    store.with_name("store.lock").rmdir()
+
+    def no_locks(*_, **__):
+        raise NotImplementedError("no locks on this disk")
+
+    monkeypatch.setattr(files.FileLock, "acquire", no_locks)
+    with pytest.raises(OSError, match="cannot be locked.*no locks on this disk"):
+        pc.as_partition_draws(LABELS, store=store)

@@ -64,6 +64,27 @@ def test_ordinary_posteriors_do_not_warn(rng):
             pc.as_partition_draws(labels)
 
 
+def test_half_of_the_posterior_is_one_cluster(rng):
+    """The columns then agree: all items have one label in half of the draws, and some other one in the rest."""
+    with warnings.catch_warnings(action="error"):
+        for n_draws, n_items, n_clusters in ((400, 50, 4), (60, 300, 8), (30, 30, 3)):
+            labels = noisy_draws(rng, n_draws, n_items, n_clusters, 0.05)
+            for is_one in (rng.random(n_draws) < 0.5, np.arange(n_draws) < n_draws // 2):
+                draws = np.where(is_one[:, np.newaxis], 0, labels)
+                pc.as_partition_draws(draws)
+                nearly = is_one[:, np.newaxis] & (rng.random(draws.shape) < 0.02)
+                pc.as_partition_draws(np.where(nearly, rng.integers(n_clusters, size=draws.shape), draws))
+
+
+def test_chains_with_labels_that_switch(rng):
+    """Of several chains, items are the same, and draws are not."""
+    labels = renamed(noisy_draws(rng, 4 * 300, 60, 4, 0.1), rng).reshape(4, 300, 60)
+    with warnings.catch_warnings(action="error"):
+        pc.as_partition_draws(labels)
+    with pytest.warns(UserWarning, match=r"\(4, 60, 300\) is taken as 240 draws of 300 items.*swap the last two axes"):
+        pc.as_partition_draws(labels.swapaxes(1, 2))
+
+
 def runs_in_columns(rng, n_items, n_runs):
     """Items x runs of labels numbered by size, as Leiden's are."""
     truth = rng.choice(6, n_items, p=[0.4, 0.2, 0.15, 0.1, 0.1, 0.05])

@@ -8,6 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.partition import consensus_partition
+from posterior_consensus.summary import steps
 from posterior_consensus.summary.references import key_of
 from posterior_consensus.summary.steps import _SEED as SEED
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, recovered
@@ -225,3 +227,37 @@ def test_a_number_of_clusters_that_no_draw_has(rng, told, monkeypatch):
         info = replace(summary.alternative.info, stopped=stopped)
         (sentence,) = replace(summary, alternative=replace(summary.alternative, info=info)).left_out()
         assert "most probable number" in sentence and why in sentence
+
+
+def interrupted(monkeypatch):
+    """Let the first search of a summary end by Ctrl-C."""
+
+    def search(*given, **options):
+        found = consensus_partition(*given, **options)
+        return replace(found, info=replace(found.info, stopped="interrupted"))
+
+    monkeypatch.setattr(steps, "consensus_partition", search)
+
+
+@pytest.mark.filterwarnings("ignore:The search was interrupted")
+def test_after_an_interrupted_search_later_steps_are_left_out(rng, monkeypatch):
+    labels = noisy_draws(rng, 200, 20, 4, 0.3).reshape(2, 100, 20)
+    whole = pc.summarize(labels, random_seed=1, progressbar=False)
+    interrupted(monkeypatch)
+    cut = pc.summarize(labels, random_seed=1, progressbar=False)
+    assert not {"certificate", "halves", "modes"} & set(whole.cut)
+    assert {"certificate", "halves", "modes"} <= set(cut.cut) and not {"halves", "modes"} & set(cut.seconds)
+    assert cut.certificate is None and cut.excess is None and cut.modes is None
+    said = " ".join(cut.left_out())
+    assert said.count("because a search was interrupted") == 3 and "no time was left" not in f"{said} {cut}"
+    assert cut.ball.radius > 0 and cut.items is not None and cut.diagnosis is not None
+
+
+@pytest.mark.filterwarnings("ignore:The search was interrupted")
+def test_after_an_interrupted_search_layers_are_not_compared(rng, monkeypatch):
+    labels = noisy_draws(rng, 60, 20, 4, 0.3)
+    interrupted(monkeypatch)
+    cut = pc.summarize(pc.as_layers({"a": labels, "b": labels[::-1]}), random_seed=1, progressbar=False)
+    assert cut.comparison is None and {"comparison", "diagnosis"} <= set(cut.cut)
+    assert "The layers were not compared, because a search was interrupted." in cut.left_out()
+    assert all("modes" in one.cut for one in cut.values())
