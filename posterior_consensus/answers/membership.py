@@ -625,7 +625,9 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     named = clusters_of(source, partition)
     similarity, nearest, nearest_similarity = own_and_nearest(source, named.labels, named.noise)
     own, draws = own_membership(source, named.labels, named.noise), draws_if_any(source)
-    misplaced = {} if own is None or draws is None else _of_misplaced(own.misplaced, draws.samples)
+    further: dict[str, Any] = {**_noise_of(source)}
+    if own is not None and draws is not None:
+        further |= _of_misplaced(own.misplaced, draws.samples)
     return ItemUncertainty(
         cluster=source.items.array(named.labels, "cluster"),
         similarity=source.items.array(similarity, "similarity"),
@@ -634,8 +636,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
         names=named.names,
         membership=None if own is None else source.items.array(own.membership, "membership"),
         independent=source.independent,
-        **misplaced,
-        **_noise_of(source),
+        **further,
     )
 
 

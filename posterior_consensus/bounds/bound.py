@@ -76,7 +76,7 @@ def gap_in_words(gap: float, expected: str, among: str = "") -> str:
     """A relative gap of a loss that is `expected` over draws, or a mean over runs, `among` which partitions."""
     if status(gap) == "optimal":
         return f"none, this is the optimum{among}"
-    return f"at most {at_most(100 * gap, '.2g')}% of the {expected} loss{among}"
+    return f"at most {_percent(gap)} of the {expected} loss{among}"
 
 
 def minimum_in_words(gap: float, lower_bound: float, unit: str) -> str:
@@ -84,7 +84,12 @@ def minimum_in_words(gap: float, lower_bound: float, unit: str) -> str:
     if lower_bound <= 0:
         return ""
     least = with_unit(at_least(lower_bound, ".3g"), unit)
-    return f"at least {least} ({at_most(100 * gap, '.2g')}% below)"
+    return f"at least {least} ({_percent(gap)} below)"
+
+
+def _percent(gap: float) -> str:
+    """A relative gap rounded up, to two digits and at most two decimals."""
+    return at_most(gap, ".2%") if gap < 0.001 else f"{at_most(100 * gap, '.2g')}%"
 
 
 class OutOfBudget(Exception):

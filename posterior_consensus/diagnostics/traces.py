@@ -26,6 +26,7 @@ from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import information
 from posterior_consensus.losses.record import PartitionLoss, pairs
+from posterior_consensus.runtime import memory
 
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
 _CENTRES = 64
@@ -52,9 +53,12 @@ def merge_traces(draws: PartitionDraws, labels: npt.NDArray[np.int32]) -> dict[s
     """Traces (n_draws,) of the share of co-clustered pairs within and between the ten largest clusters of a partition.
 
     They show modes in which a cluster is split, or two exchange items, that the other clusters' noise hides elsewhere.
+    There are none if their counts would exceed the memory budget.
     """
     sizes = np.bincount(labels)
     large = np.sort(np.argsort(-sizes, kind="stable")[:LARGE])
+    if not memory.fits(16 * int(draws.starts[-1]) * (large.size + 1)):  # counts as integers, fractions and products
+        return {}
     column = np.full(sizes.size, large.size)
     column[large] = np.arange(large.size)
     counts, first = draws.backend.joint_counts(column[labels].astype(np.int32)).T.astype(np.float64), draws.starts[:-1]

@@ -161,4 +161,4 @@ def independent_visits(inside: npt.NDArray[np.bool_]) -> float:
         index = 2 * gaps.sum() ** 2 / (at.size * np.square(gaps).sum())
     else:
         index = 2 * left.sum() ** 2 / (at.size * (left * (left - 1)).sum())
-    return float(np.clip(index * at.size, 1.0, max(1, np.count_nonzero(left))))
+    return max(1.0, min(float(index * at.size), float(np.count_nonzero(left))))

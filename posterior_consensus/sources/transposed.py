@@ -148,7 +148,7 @@ def _n_alike(vectors: Codes) -> Counts:
     begins[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
     first = np.flatnonzero(begins)
     counts = np.diff(first, append=vectors.size).astype(np.float64)
-    return np.bincount(first // length, counts * (counts - 1) / 2, n)
+    return np.bincount(first // length, counts * (counts - 1) / 2, n).astype(np.float64, copy=False)
 
 
 def _n_labels(vectors: Codes) -> float:

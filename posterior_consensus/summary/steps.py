@@ -128,8 +128,10 @@ def _alternative(
     options |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
     if draws.n_items * draws.n_draws > _LITTLE and isinstance(partition.info, SearchInfo):
         options["n_perturbations"] = partition.info.n_perturbations
-    alternative = clock.within_limit("alternative", consensus_partition, draws, loss=partition.loss, **options)
-    if _ending(clock, alternative) is None:
+    alternative = _ending(
+        clock, clock.within_limit("alternative", consensus_partition, draws, loss=partition.loss, **options)
+    )
+    if alternative is None:
         return None
     match = align_partitions({"consensus": partition, "alternative": alternative})["alternative"]
     in_clusters = alternative.labels.values >= 0
