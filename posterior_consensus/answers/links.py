@@ -530,7 +530,7 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
         agree = np.equal(one, other) if some is None else np.einsum("ptk,ptk->pt", one, other, dtype=np.float64)
         sums = np.add.reduceat(agree * addends, starts, axis=1)
         means = np.divide(sums, totals, out=np.zeros(sums.shape), where=totals > 0)
-        error[part] = np.sqrt(draws.samples.squared_errors((means - similarity[part, np.newaxis]).T))
+        error[part] = np.sqrt(draws.samples.squared_errors((means.shape[0],), (means - similarity[part, np.newaxis]).T))
     return draws.samples.probability_errors(similarity, error)
 
 

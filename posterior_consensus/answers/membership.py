@@ -145,7 +145,7 @@ class Membership(Stored):
         n_clusters -= NOISE in stored_as.own_in(self.probabilities, "consensus_cluster").values
         lines = [
             ("mean of own", display.number(table["probability"].mean())),
-            ("below 0.5", display.counted(int((table["probability"] < 0.5).sum()), "item")),
+            (f"below {EVEN:g}", display.counted(int((table["probability"] < EVEN).sum()), "item")),
             ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
             (f"largest {words_of(self).mcse}", display.number(float(self.mcse.max())) + self._rough()),
             *([("given", self.conditional_on)] if self.conditional_on else []),
@@ -156,8 +156,10 @@ class Membership(Stored):
 
     def _rough(self) -> str:
         """Warning that the standard errors are rough, from the effective sample size that they have in all."""
-        share, squares = self.probabilities.values, np.square(self.mcse.values).sum()
-        size, words = float(np.sum(share * (1 - share)) / squares) if squares > 0 else np.nan, words_of(self)
+        share, words = self.probabilities.values, words_of(self)
+        varies = (share > 0) & (share < 1)  # errors of the others allow for events that no draw shows
+        squares = np.square(self.mcse.values[varies]).sum()
+        size = float(np.sum(share[varies] * (1 - share[varies])) / squares) if squares > 0 else np.nan
         return f", rough: {size:.3g} effective {words.draws}" if display.is_rough(size, words) else ""
 
     def _about_weights(self) -> list[tuple[str, str]]:
@@ -316,8 +318,10 @@ def own_membership(source: PairSource, labels: Labels, noise: int | None = None)
     addends, total = draws.samples.addends
     counts = draws.backend.joint_counts(labels)
     targets = _targets(draws, counts, noise)
-    inside = np.where(targets >= 0, counts[np.arange(targets.size), targets], 0)
-    outside = draws.n_items - np.add.reduceat(inside, draws.starts[:-1], dtype=np.float64)
+    known = np.flatnonzero((targets >= 0) & (targets < counts.shape[1]))  # no item need be noise in the partition
+    inside = np.zeros(targets.size)
+    inside[known] = counts[known, targets[known]]
+    outside = draws.n_items - np.add.reduceat(inside, draws.starts[:-1])
     own = [own for _, own in draws.backend.map_blocks(_own_of_block, draws.starts, addends, targets, labels)]
     return OwnClusters(np.concatenate(own) / total, outside)
 

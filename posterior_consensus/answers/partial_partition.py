@@ -187,7 +187,9 @@ class PartialPartition(Stored, HasLabels):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         words = words_of(self)
-        least = f"{'a ' * self.independent}{words.probability} of at least {self.prob:g}, by two {words.mcse}s"
+        least = f"at least {self.prob:g} of the {words.draws} that chose it"  # all that holds if no more is shown
+        if self.is_shown:
+            least = f"{'a ' * self.independent}{words.probability} of at least {self.prob:g}, by two {words.mcse}s"
         own = f"{self.search_probability:.3g} of the {words.draws} that chose it"
         if self.n_items_bound < self.labels.size:
             own += f", of which {self.prob:g} can agree on at most {display.counted(self.n_items_bound, 'item')}"
@@ -435,7 +437,7 @@ def chosen(
 
     Returns
     -------
-    The set, the curve of the first search (n + 1,), and why a search ended early: "seconds", "interrupted" or empty.
+    The set, the curve of all searches (n + 1,), and why one ended early: "seconds", "interrupted" or empty.
     """
     labels, curve, stopped = grown(choosing, prob, n_starts, rng, clock.part(0.5), progressbar)
     first = found = _estimated(choosing, others, labels)
@@ -445,7 +447,8 @@ def chosen(
             break
         more = min(found.share + prob - lower, 1.0)
         options = _STARTS_OF_A_TRY, rng, clock.part(1 / left), progressbar
-        labels, _, stopped = grown(choosing, more, *options)
+        labels, further, stopped = grown(choosing, more, *options)
+        curve = np.maximum(curve, further)
         found = _estimated(choosing, others, labels)
     is_better = _is_above(found.probability, found.mcse, prob) and np.sum(found.labels >= 0) > 1
     return found if is_better else first, curve, stopped

@@ -89,7 +89,7 @@ def minimum_in_words(gap: float, lower_bound: float, unit: str) -> str:
 
 def _percent(gap: float) -> str:
     """A relative gap rounded up, to two digits and at most two decimals."""
-    return at_most(gap, ".2%") if gap < 0.001 else f"{at_most(100 * gap, '.2g')}%"
+    return at_most(gap, ".2%" if gap < 0.01 else ".1%" if gap < 0.1 else ".0%")
 
 
 class OutOfBudget(Exception):

@@ -253,20 +253,19 @@ class Samples:
         """
         if not self.has_errors:
             return np.full(mean.shape, np.nan)
-        return np.sqrt(self.squared_errors(mean_of(rows) - mean for rows in self.batches))
+        return np.sqrt(self.squared_errors(mean.shape, (mean_of(rows) - mean for rows in self.batches)))
 
-    def squared_errors(self, distances: Iterable[Floats]) -> Floats:
+    def squared_errors(self, shape: tuple[int, ...], distances: Iterable[Floats]) -> Floats:
         """Squared standard errors from the distances of the means of :attr:`batches` to the overall mean, in order."""
         factors, given = iter(self.batch_factors()), iter(distances)
-        squares: Floats = np.zeros(())
-        of_chains: Floats = np.zeros(())
+        squares, of_chains, apart = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         for rows, of_chain in self._factors(self.sequences):
-            apart: Floats = np.zeros(())
+            apart[...] = 0.0
             for _ in range(rows.size if self.independent else n_batches(rows.size)):
                 (batch, factor), distance = next(factors), next(given)
-                squares = squares + np.square(factor * distance)
-                apart = apart + self.weights[batch].sum() * distance
-            of_chains = of_chains + np.square(of_chain * apart / max(self.weights[rows].sum(), _TINY))
+                squares += np.square(factor * distance)
+                apart += self.weights[batch].sum() * distance
+            of_chains += np.square(of_chain * apart / max(self.weights[rows].sum(), _TINY))
         return self.by_chains_if_they_differ(squares, of_chains)
 
     def by_chains_if_they_differ(self, squares: Floats, of_chains: Floats) -> Floats:

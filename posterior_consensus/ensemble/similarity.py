@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import connected
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs, symmetric
@@ -60,7 +61,8 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
     Each independent run is a batch with a factor f_t, and the entries are 0 or 1. With p the similarity and q the one
     under weights f_t^2 / F of sum 1, the squared error sum_t f_t^2 (a_t - p)^2 is F (q (1 - 2 p) + p^2).
     """
-    draws.check_memory("Take the errors of some items: `of_items`.")
+    what = f"Standard errors of the similarity matrix of {draws.n_items:,} items"  # from batches, and from chains
+    memory.check(16 * draws.n_items**2, what, "Take the errors of some items: `of_items`.")
     if not draws.samples.has_errors:
         return np.full((draws.n_items, draws.n_items), np.nan)
     if draws.samples.independent and draws.soft is None:
@@ -77,7 +79,11 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
     ends = np.isin([batch[-1] for batch in batches], [rows[-1] for rows in chains])
     spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items, ends)
     factors = [len(parts) / max(len(parts) - 1, 1) / draws.n_draws**2 for parts in (batches, chains)]
-    return np.sqrt(samples.by_chains_if_they_differ(factors[0] * spread[0], factors[1] * spread[1]))
+    errors: Floats = spread[0]
+    for rows in slices(draws.n_items, max(1, memory.CELLS_AT_ONCE // draws.n_items)):
+        of_batches, of_chains = (factor * part[rows] for factor, part in zip(factors, spread, strict=True))
+        errors[rows] = np.sqrt(samples.by_chains_if_they_differ(of_batches, of_chains))
+    return errors
 
 
 def similarity_operator(source: PairSource) -> LinearOperator:

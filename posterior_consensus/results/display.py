@@ -71,12 +71,15 @@ def with_decimals(table: pd.DataFrame, missing: str, separator: str = "") -> pd.
     """
     shown = table.copy()
     for k, (name, kind) in enumerate(table.dtypes.items()):
-        values = table.iloc[:, k].to_numpy()
+        column = table.iloc[:, k]
         if pd.api.types.is_float_dtype(kind):
+            values = column.to_numpy(np.float64, na_value=np.nan)
             form = f"{separator}{_form_of(values[np.isfinite(values)])}"
-            shown.isetitem(k, [missing if np.isnan(value) else format(value, form) for value in values])
-        elif pd.api.types.is_integer_dtype(kind) and str(name).startswith(_COUNTS):
-            shown.isetitem(k, [format(value, separator) for value in values])
+        elif pd.api.types.is_integer_dtype(kind) and ((of_counts := str(name).startswith(_COUNTS)) or column.hasnans):
+            form = separator * of_counts
+        else:
+            continue
+        shown.isetitem(k, [missing if pd.isna(value) else format(value, form) for value in column])
     return shown
 
 

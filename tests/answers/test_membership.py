@@ -151,6 +151,18 @@ def test_misplaced_items_are_counted_in_each_draw(rng, weighted):
     assert matrix.membership is None and np.isnan(matrix.misplaced)
 
 
+def test_an_item_that_one_run_calls_noise_is_misplaced_there():
+    runs = np.tile(np.repeat([0, 1], 5), (8, 1))
+    runs[3, 2] = -1
+    found = pc.item_uncertainty(pc.as_runs(runs, noise=-1), runs[0])
+    assert found.misplaced == 1 / 8 and found.membership.values[2] == 7 / 8
+
+
+def test_a_posterior_without_doubt_has_no_rough_errors():
+    draws = np.tile(np.repeat([0, 1, 2], 4), (4, 300, 1))
+    assert "rough" not in repr(pc.membership(draws, draws[0, 0]))
+
+
 def test_certain_probabilities_are_labels(rng):
     labels = np.repeat([0, 1, 2], 10)  # of which no two matchings are equally good
     z = np.where(rng.random((2, 30, 30)) < 0.15, rng.integers(3, size=(2, 30, 30)), labels)

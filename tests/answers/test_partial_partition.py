@@ -153,6 +153,7 @@ def test_a_set_that_falls_short_is_replaced_by_a_smaller_one():
     assert partial.probability == partial.search_probability == 1
     never = partial_of(certain[150:250:4], 0.9)  # in 25 draws nothing is shown
     assert not never.is_shown and never.n_items == never.n_items_bound and "is not shown" in never.in_words()
+    assert "at least 0.9 of the draws that chose it" in repr(never) and "MCSEs" not in repr(never)
 
 
 @pytest.mark.slow

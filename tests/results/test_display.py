@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posterior_consensus.bounds.bound import minimum_in_words
 from posterior_consensus.diagnostics.verdict import _rounded_up
 from posterior_consensus.results import display
 
@@ -78,6 +79,18 @@ def test_a_printed_bound_holds_and_is_the_nearest_one(value, form):
 )
 def test_a_number_is_never_on_the_other_side_of_its_limit(value, limit, form, words):
     assert display.apart_from(value, limit, form) == words
+
+
+def test_a_missing_integer_is_named_like_other_missing_values():
+    table = pd.DataFrame({"n_runs": pd.array([1200, None], "Int64"), "year": pd.array([1987, None], "Int64")})
+    assert display.with_decimals(table, "-", ",").values.tolist() == [["1,200", "1987"], ["-", "-"]]
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"), [(1e-7, "0.01%"), (0.0041, "0.41%"), (0.0614, "6.2%"), (0.4901, "50%"), (0.9951, "100%")]
+)
+def test_a_gap_has_no_exponent_and_is_not_too_small(gap, words):
+    assert minimum_in_words(gap, 0.5, "bits") == f"at least 0.5 bits ({words} below)"
 
 
 def test_a_column_has_one_number_of_decimals():
