@@ -6,6 +6,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.bounds import certificate
+from posterior_consensus.results import display
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import CENTRE, GOOD, array, check_all
@@ -85,7 +86,7 @@ def test_says_what_it_found():
         assert (
             "bounded" in text
             and "a better one" in text
-            and f"{100 * worse.optimality_gap:.3g}% of the expected loss" in text
+            and f"{display.at_most(worse.optimality_gap, '.0%')} of the expected loss" in text
         )
     assert worse.to_dataframe()["n_clusters"].tolist()[:2] == [1, int(worse.better.max()) + 1]
     assert len(repr(worse).splitlines()) < 14

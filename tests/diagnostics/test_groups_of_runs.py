@@ -121,5 +121,5 @@ def test_kinds_of_runs(rng):
 def test_one_kind_of_runs_is_found_from_fifteen_on(rng, n_runs, status):
     found = pc.particles(pc.as_runs(some_runs(rng, FOUR, n_runs)), **QUIET)
     assert (found.status, found.n_particles) == (status, 1)
-    least = f"fewer than {np.ceil(100 * found.least_share):.0f}%"
+    least = f"below {np.ceil(100 * found.least_share):.0f}%"
     assert ("add runs" if status == "unknown" else least) in found.verdict

@@ -68,7 +68,8 @@ def test_items_keep_their_names():
         index=table.index,
     )
     pd.testing.assert_frame_equal(table, expected)
-    assert set(pc.item_uncertainty(draws, [0, 0, 1]).to_dataset()) == {f"item_{name}" for name in expected}
+    stored = {*expected, "misplaced", "misplaced_mcse", "misplaced_ess"}
+    assert set(pc.item_uncertainty(draws, [0, 0, 1]).to_dataset()) == {f"item_{name}" for name in stored}
 
 
 def test_tables_keep_the_names_that_the_user_gave_the_clusters():

@@ -37,7 +37,7 @@ def test_curve_and_what_was_asked_for(partial):
     area = abs(np.sum(corners[:-1, 0] * corners[1:, 1] - corners[1:, 0] * corners[:-1, 1])) / 2
     assert area / 8 == pytest.approx(partial.area)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        *("requested, 0.9", "5 items, 1 of the draws", "cross-validated, 1")
+        *("requested, 0.9", "5 items, 1 of the choosing draws", "other half, 1")
     ]
     with pytest.raises(TypeError, match="`partial` must be what partial_partition\\(\\) returns; got list"):
         pc.plot_partial_partition([0, 1])

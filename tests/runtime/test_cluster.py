@@ -123,7 +123,7 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     assert best.info.sample == [100, N_DRAWS]
     monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", 0)
     there = pc.as_partition_draws(persisted(client, labels))
-    read = DaskLabels.values.func
+    read = DaskLabels.values.fget
 
     def values(self):
         assert self.n_draws < N_DRAWS, "all labels were asked for"

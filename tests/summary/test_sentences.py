@@ -154,9 +154,9 @@ def test_every_loss_is_cited_and_has_an_entry(summary):
 
 
 def test_chains_that_disagree_have_no_single_mode_to_report(summary):
-    assert "search for groups of draws" in summary.methods_text()
+    assert "search for groups on" in summary.methods_text()
     apart = replace(summary, diagnosis=replace(summary.diagnosis, status="disagree"))
-    assert "search for groups of draws" not in apart.methods_text()
+    assert "search for groups on" not in apart.methods_text()
 
 
 def test_an_error_that_rests_on_few_changes_of_mode_is_called_rough(told):
