@@ -6,9 +6,10 @@ Some kinds are counted apart, since rows and columns may look alike in them: two
 agree although the items differ; posteriors of two or three answers, mixed or one after the other; chains with their own
 labels in one array; and labels that are ever new.
 
-Other families did not choose the rule: posteriors of which three to seven in ten draws are one cluster, or nearly so;
-of which half of the items are one cluster and the others anywhere; random walks of single items with now and then a
-merge or a split; and four chains.
+Other families are not those whose counts chose the rule: posteriors of which three to seven in ten draws are one
+cluster, or nearly so; of which half of the items are one cluster and the others anywhere; random walks of single items
+with now and then a merge or a split; and four chains. The like of the first and of random walks were looked at while
+the rule was chosen.
 """
 
 from collections.abc import Iterator

@@ -211,11 +211,11 @@ class _Regions:
         return np.where(np.isnan(error), np.nan, np.minimum(number, most))
 
 
-def valley_p_value(x: Floats, weights: Floats, least: float, pull: float = _PULL) -> float:
+def valley_p_value(x: Floats, weights: Floats, least: float) -> float:
     """Smallest p-value of a valley of values between -1 and 1, over positions and widths.
 
     The weights sum to the effective sample size. Windows have a half-width of at least `least`. The p-value is 1 if the
-    means of the two sides differ by less than `pull` / sqrt(k), for k effective draws on the lighter side.
+    means of the two sides differ by less than 3 / sqrt(k), for k effective draws on the lighter side.
     """
     order = np.argsort(x, kind="stable")
     places = x[order]
@@ -229,7 +229,7 @@ def valley_p_value(x: Floats, weights: Floats, least: float, pull: float = _PULL
     if lighter <= 0:
         return 1.0
     apart = weights[x > 0] @ x[x > 0] / right - weights[x < 0] @ x[x < 0] / left
-    if apart < pull / np.sqrt(lighter):
+    if apart < _PULL / np.sqrt(lighter):
         return 1.0
     at_border = np.abs(weight_below(_AXIS) - left) <= _STRAY * lighter
     p_value = 1.0

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes, valley_p_value
+from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_matrix, unscaled_losses
+from posterior_consensus.ensemble.expectation import Floats, loss_matrix, unscaled_losses
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ensemble
@@ -30,11 +29,6 @@ _MOST = 1000  # draws on which runs end and are compared
 _ENDS = 3  # best runs that continue on all draws
 _WARM = 4  # draws tried as the additional particle of the previous solution
 _AT_ONCE = 5  # best solutions that are changed, in two ways each, before the next comparison
-_GROUPS = 2, 3, 4  # numbers of groups of draws between which a valley may lie
-_STARTS_OF_GROUPS, _STEPS_OF_GROUPS = 4, 20  # starts for each number of groups, and most steps of each
-_FEW = 200  # draws whose particles are always searched
-_LOOKED_AT = 500  # draws that are looked at before
-_LENIENT = 0.04  # p-value of a valley up to which particles are searched, which eight draws can have
 
 
 class Placed(NamedTuple):
@@ -138,7 +132,7 @@ class ParticleSearch:
         number = len(fewer.partitions) + 1
         n_starts, rng = self._n_starts, self._rng
         some = self._sample(_MOST, rng)
-        warm = self._with_one_draw(fewer)
+        warm = self._with_one_draw(fewer, some)
         found = self._results(self._descend, [(some, start) for start in warm])
         seeds = self._seeds(n_starts)
         for first in range(0, n_starts, _STARTS_AT_ONCE):
@@ -168,11 +162,11 @@ class ParticleSearch:
         self._work += sum(one.work for one in found)
         return found
 
-    def _with_one_draw(self, fewer: Placed) -> list[Labels]:
-        """Particles with one draw added, for the draws that lower the distance most."""
+    def _with_one_draw(self, fewer: Placed, some: _Draws) -> list[Labels]:
+        """Particles with one draw added, for the draws that lower the distance to some draws most."""
         near, weights = fewer.losses.min(axis=0), self._all.weights
         rows = np.unique(_at_quantiles(weights * near, (np.arange(_EACH) + self._rng.random(_EACH)) / _EACH))
-        values = np.minimum(self._losses(self._all.labels[rows], self._all), near) @ weights
+        values = np.minimum(self._losses(self._all.labels[rows], some), near[some.rows]) @ some.weights
         return [self._with(fewer.partitions, rows[k]) for k in np.argsort(values, kind="stable")[:_WARM]]
 
     def _swapped(self, draws: _Draws, placed: Placed) -> Labels:
@@ -331,74 +325,3 @@ def _far_apart(
         near = np.minimum(near, losses_from(rows[-1]))
         shares = weights * near if near.any() else weights
     return rows
-
-
-def may_have_more(draws: PartitionDraws, consensus: Labels, loss: PartitionLoss) -> bool:
-    """Whether a valley may lie between groups of draws: always for few draws; of many, some are looked at.
-
-    Half of these are evenly spaced, the others in proportion to the squared loss of the consensus partition: so they
-    have more draws of a light group than its share.
-
-    K-means divides the even draws into a few groups. The distance to a group is the mean loss against its draws. The
-    odd draws go to the nearest group. Each half is tested for a valley by its distances to the groups of the other
-    half. Otherwise draws would show a valley merely because they form the groups. Draws count as independent, which
-    errs towards too many valleys.
-    """
-    draws = draws.without_zero_weights()
-    if draws.n_draws <= _FEW:
-        return True
-    if draws.n_draws > _LOOKED_AT:
-        far = np.square(loss_matrix(consensus[np.newaxis], draws, loss)[0])
-        places = (np.arange(_LOOKED_AT // 2) + 0.5) / (_LOOKED_AT // 2)
-        chosen = [_at_quantiles(draws.weights * share, places) for share in (np.ones(far.size), far)]
-        rows, times = np.unique(np.concatenate(chosen), return_counts=True)
-        draws = replace(draws.take(rows), samples=Samples.of_one_chain(rows.size).weighted(times.astype(np.float64)))
-    losses = all_losses(draws, loss)
-    losses = (losses + losses.T) / 2
-    rng = np.random.default_rng(0)
-    one, other = np.arange(0, draws.n_draws, 2), np.arange(1, draws.n_draws, 2)
-    weights = draws.weights
-    for number in _GROUPS:
-        if number > other.size:
-            break
-        for _ in range(_STARTS_OF_GROUPS):
-            group = _groups(losses[np.ix_(one, one)], weights[one], number, rng)
-            to_one = _means(losses[np.ix_(one, other)], weights[one], group)
-            group = to_one.argmin(axis=0)
-            to_other = _means(losses[np.ix_(other, one)], weights[other], group)
-            distances = np.empty((len(to_other), draws.n_draws))
-            distances[:, one], distances[:, other] = to_other, to_one[np.unique(group)]
-            if _shows_valley(distances, weights * draws.samples.effective_draws):
-                return True
-    return False
-
-
-def _means(losses: Floats, weights: Floats, group: npt.NDArray[np.intp]) -> Floats:
-    """Mean losses (K, M) over the draws of each group, from the losses (N, M) of all draws."""
-    member = weights * (np.unique(group)[:, np.newaxis] == group)
-    means: Floats = member / member.sum(axis=1, keepdims=True) @ losses
-    return means
-
-
-def _groups(losses: Floats, weights: Floats, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Group (N,) of each draw by k-means, started from distant draws (k-means++)."""
-    chosen = _far_apart(weights, number, lambda row: losses[row], rng)
-    group = losses[chosen].argmin(axis=0)
-    for _ in range(_STEPS_OF_GROUPS):
-        before, group = group, _means(losses, weights, group).argmin(axis=0)
-        if np.array_equal(before, group):
-            break
-    return group
-
-
-def _shows_valley(distances: Floats, weights: Floats) -> bool:
-    """Whether a valley may lie between two groups, from the distances (K, N) of weighted draws to the groups."""
-    group = distances.argmin(axis=0)
-    for pair in combinations(np.unique(group).tolist(), 2):
-        between = np.isin(group, pair)
-        x, own, nearest = np.subtract(*distances[list(pair)])[between], weights[between], group[between]
-        low, high = (float(np.average(x[nearest == k], weights=own[nearest == k])) for k in pair)
-        x = np.clip(x / (high - low), -1.0, 1.0)  # the means of the two are 1 apart
-        if valley_p_value(x, own, 0.0, pull=0.0) <= _LENIENT:
-            return True
-    return False

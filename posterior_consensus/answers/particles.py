@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.answers.modes import FEWEST
-from posterior_consensus.answers.particle_search import Found, ParticleSearch, extended, may_have_more
+from posterior_consensus.answers.particle_search import Found, ParticleSearch, extended
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
 from posterior_consensus.ensemble.chains import difference_is_real, largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -148,12 +148,12 @@ def judged(
         return "unknown", (), "A chain has fewer than four draws, too few to find groups: run longer chains."
     if number == 1:
         return "unknown", (), "One particle was requested, the consensus partition; groups were not searched for."
+    if n_modes == 1 and stopped:
+        return "unknown", (), _unfinished(stopped, draws.samples.words)
     doubt = "" if supposed is None else _undecided(supposed, far, n_modes)
     if n_modes == 1:
         if doubt := doubt or _of_chains_apart(draws):
             return "unknown", () if supposed is None else supposed.belonging, doubt
-        if stopped:
-            return "unknown", (), _unfinished(stopped, draws.samples.words)
         if least > _HALF:
             return "unknown", (), _TOO_FEW
         divided = f"The draws form one group: no valley lies between the {number} particles, which divide it."
@@ -183,10 +183,10 @@ def _judged_runs(
             "One particle was requested, the consensus partition; kinds of runs were not searched for.",
         )
     if n_modes == 1:
-        if least > _HALF:
-            return "unknown", (), "There are too few runs to tell one kind of them from several: add runs."
         if stopped:
             return "unknown", (), _unfinished(stopped, samples.words)
+        if least > _HALF:
+            return "unknown", (), "There are too few runs to tell one kind of them from several: add runs."
         divided = f"The runs are of one kind: no valley lies between the {number} particles, which divide them."
         alone = f"No second kind of runs was found; {missed(samples.words, 'the runs', least)}."
         return "one group", (), alone if number is None else divided
@@ -610,7 +610,6 @@ class Effort(NamedTuple):
     most_labels: int = 50_000_000  # beyond it, the search uses a sample of the items
     most_items: int = 10_000  # of this sample
     most_work: float = np.inf  # in the units of ParticleSearch
-    only_if_likely: bool = False  # whether to search only if a valley may lie between groups of draws
 
 
 _LONG = Effort()
@@ -763,8 +762,6 @@ def find_particles(
         stopped = info.stopped
     else:
         consensus = canonical_labels(one[at])
-    if effort.only_if_likely and not may_have_more(labels, consensus, record):
-        most = 1
     with Executor(-1, clock.part(1.0), labels.n_items * labels.n_draws) as executor:
         if stopped == "interrupted":
             executor.halt(stopped)

@@ -210,7 +210,7 @@ def diagnose_within(
         still=[samples.chain_names[k] for k in np.flatnonzero(still[1])],
         beyond_chance=differ(samples, traces.values),
         pair_rhat=pair_rhat,
-        unvisited=_unvisited(plain, traces, labels),
+        unvisited=lambda: _unvisited(plain, traces, labels, name.removeprefix("distance to ")),
         own_ess=_own_ess(some, difference, partition_ess(some, together, variance.within)),
         copies=copies(draws, some),
         burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),
@@ -265,9 +265,11 @@ def _of_pairs(
     return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some.samples, traces)], initial=np.nan))
 
 
-def _unvisited(draws: PartitionDraws, traces: xr.DataArray, labels: Labels) -> str:
+def _unvisited(draws: PartitionDraws, traces: xr.DataArray, labels: Labels, whose: str) -> str:
     """Clause on draws that some chains hardly ever visit, by the traces and the clusters of a partition; or empty."""
-    of_clusters = merge_traces(draws, labels)
+    if len(draws.samples.chains) < 2:
+        return ""
+    of_clusters = {f"{name} of the {whose}": trace for name, trace in merge_traces(draws, labels).items()}
     found = unvisited(np.stack([*traces.values, *of_clusters.values()]), draws.samples)
     if found is None:
         return ""

@@ -110,6 +110,7 @@ class Diagnosis(Stored):
         ess = float(np.fmin.reduce([self.least_ess, *self.pairs["ess_bulk"].values]))
         if self.independent or self.n_chains < 2 or np.isnan(ess):
             return np.nan
+        # Traces of clusters count even where they exceeded the memory budget: the share is then rather too large.
         n_clusters = int(self.partition.max()) + 1
         return could_miss(self.summaries.sizes["summary"], n_clusters, self.n_chains, ess / self.n_chains)
 

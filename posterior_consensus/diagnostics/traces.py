@@ -22,7 +22,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, steps_of
-from posterior_consensus.ensemble.r_hat import RHAT_BAD
+from posterior_consensus.ensemble.r_hat import RHAT_BAD, RHAT_FINITE
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import information
 from posterior_consensus.losses.record import PartitionLoss, pairs
@@ -30,7 +30,6 @@ from posterior_consensus.runtime import memory
 
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
 _CENTRES = 64
-_ROUNDING = 1e6  # a larger R-hat comes from division by the variance of constant chains
 _TAIL = (0.05, 0.95)
 _FEW = 10  # layers without an order, of which all pairs are followed
 
@@ -161,7 +160,7 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
         if np.any(moving):
             with np.errstate(divide="ignore", invalid="ignore"):
                 rhat = array_stats.rhat(chains[moving], method="rank")
-            statistics["rhat"][known[moving]] = np.where(rhat > _ROUNDING, np.inf, rhat)
+            statistics["rhat"][known[moving]] = np.where(rhat > RHAT_FINITE, np.inf, rhat)
     return statistics
 
 

@@ -1,5 +1,6 @@
 """The verdict: whether the chains agree, the next step, and how disagreeing chains differ."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,8 +53,9 @@ class Evidence:
         Whether each summary differs between chains by more than chance.
     pair_rhat : float
         Worst R-hat of sampled pairs that differ between chains by more than chance; NaN if none does.
-    unvisited : str
-        Clause on draws that some chains hardly ever visit and the others often; possibly empty.
+    unvisited : callable
+        Returns the clause on draws that some chains hardly ever visit and the others often; possibly empty. It is
+        called only if there is no other sign that chains disagree.
     own_ess : float
         Effective sample size for each chain, of the chains by themselves: that of the partition, or of the pair with
         the largest between-chain difference if it is smaller.
@@ -68,7 +70,7 @@ class Evidence:
     still: list[object]
     beyond_chance: npt.NDArray[np.bool_]
     pair_rhat: float
-    unvisited: str
+    unvisited: Callable[[], str]
     own_ess: float
     copies: Copies
     burn_in: dict[object, int]
@@ -144,8 +146,8 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
         signs.append(
             f"the worst R-hat of the sampled pairs is {display.apart_from(evidence.pair_rhat, RHAT_BAD, '.2f')}"
         )
-    if evidence.unvisited and not signs:
-        signs.append(evidence.unvisited)
+    if not signs and (clause := evidence.unvisited()):
+        signs.append(clause)
     if signs and 0 < len(evidence.still) < diagnosis.n_chains:
         one = len(evidence.still) == 1
         names = display.listed(evidence.still, _MOST_NAMED)

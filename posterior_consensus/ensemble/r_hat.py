@@ -11,9 +11,9 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 
 RHAT_BAD = 1.05
+RHAT_FINITE = 1e6  # a larger R-hat comes from division by the rounding of constant chains
 _LEVEL = 0.01  # joint level of all tests of a kind
 _SUSPICIOUS = 1.01  # without ranks
-_MOST = 1e6  # a larger R-hat comes from division by the rounding of constant chains
 _BATCHES = 5  # batches of a half-chain
 
 
@@ -74,7 +74,7 @@ def doubt_of(samples: Samples, traces: Mapping[str, Floats]) -> str | None:
     worst = int(rhat.argmax())
     if not rhat[worst] > RHAT_BAD:
         return None
-    size = f"is {rhat[worst]:.2f}" if rhat[worst] < _MOST else "is infinite"
+    size = f"is {rhat[worst]:.2f}" if rhat[worst] < RHAT_FINITE else "is infinite"
     return f"do not agree: the R-hat of the {list(moving)[beyond[worst]]} {size}; see `diagnose`"
 
 

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
+from posterior_consensus.layers.between_runs import DISTANCES, MOST_RUNS, STABILITY
 from posterior_consensus.layers.words import about_stopped
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -156,7 +156,7 @@ class LayerStability(Stored):
         of_best = table.loc[near]
         if not near:
             said = [f"It is unknown for which {self.dim} runs agree most, for want of four runs ({_ranged(values)})."]
-        elif len(values) == 1:
+        elif len(values) == len(without) + 1:
             said = [f"The stability of {self.dim} {near[0]} is {_sized(of_best.iloc[0])}."]
         elif len(near) == 1:
             said = [f"Runs agree most for {self.dim} {near[0]}: stability {_sized(of_best.iloc[0])}."]
@@ -166,10 +166,12 @@ class LayerStability(Stored):
             said = [f"It is not clear for which {self.dim} runs agree most: {which} ({_ranged(of_best['stability'])})."]
         equal = of_best[of_best["distance"] == 0]
         if len(equal):
-            n = int(equal["n_runs"].min())
+            # Of more runs, those that were not compared are equal, too, only if all have distance 0 from one partition.
+            n_equal = equal["n_runs"].where(equal["to_consensus"] == 0, equal["n_runs"].clip(upper=MOST_RUNS))
+            n, compared = int(n_equal.min()), "compared " * bool((n_equal < equal["n_runs"]).any())
             said.append(
-                f"All runs are equal for {display.listed(equal.index.tolist(), _MOST_NAMED)}: {n} runs miss an answer "
-                f"of {1 - _LEVEL ** (1 / n):.0%} of all runs with probability {_LEVEL:g}."
+                f"All {compared}runs are equal for {display.listed(equal.index.tolist(), _MOST_NAMED)}: {n} runs miss "
+                f"an answer of {1 - _LEVEL ** (1 / n):.0%} of all runs with probability {_LEVEL:g}."
             )
         return [*said, *[f"Left out, with fewer than four runs: {left_out}."] * bool(near and without)]
 

@@ -219,13 +219,15 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     plot_layers : Plot layers of draws, which are paired.
     plot_alluvial : Plot the consensus partitions alone.
 
-    Notes ----- Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0
-    (dashed) for random labels of the same cluster sizes. Layers that are not clearly less stable than another are
-    filled. In the middle, the fewest and the most clusters of a run as a line, and those of the consensus partition as
-    a point. Below, the consensus partitions: a cluster is as high as its number of items, and keeps its colour as long
-    as it keeps its name; noise is grey. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of
-    more than 40 layers, the first 40 are shown. The figure has what a clustering tree has [1]_, with the heights of
-    clusters and bands to scale.
+    Notes
+    -----
+    Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 (dashed) for
+    random labels of the same cluster sizes. Layers that are not clearly less stable than another are filled. In the
+    middle, the fewest and the most clusters of a run as a line, and those of the consensus partition as a point. Below,
+    the consensus partitions: a cluster is as high as its number of items, and keeps its colour as long as it keeps its
+    name; noise is grey. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40
+    layers, the first 40 are shown. The figure has what a clustering tree has [1]_, with the heights of clusters and
+    bands to scale.
 
     References
     ----------

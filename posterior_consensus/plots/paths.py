@@ -376,7 +376,7 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     result = f"{partial.n_items} items, {partial.search_probability:.3g} of the choosing {draws}"
     ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
     held_out = f"other half, {partial.probability:.3g}"
-    error = 2 * np.nan_to_num(partial.mcse)
+    error = frame.ERRORS * np.nan_to_num(partial.mcse)
     bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
     ax.errorbar(partial.n_items, partial.probability, error, fmt="_", label=held_out, **bar)
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))

@@ -48,6 +48,7 @@ _STATUSES_IN_WORDS = {
     "unknown": "the chains cannot be assessed in",
     "short": "the chains are short in",
 }
+_UNNOTICED = ". A mode that one chain misses would go unnoticed below about "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -393,9 +394,11 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         if status == "agree":
             rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses.values())])
             ess = np.fmin.reduce([one.least_ess for one in diagnoses.values()])
+            missed = np.fmax.reduce([one.could_miss for one in diagnoses.values()])
             return (
                 f"The chains agree: R-hat is at most {display.at_most(rhat, '.3f')}, the effective sample size at "
-                f"least {display.at_least(ess, ',.0f')} in any layer and between layers."
+                f"least {display.at_least(ess, ',.0f')} in any layer and between layers{_UNNOTICED}"
+                f"{display.at_most(missed, '.0%')} of the draws."
             )
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]
@@ -420,7 +423,8 @@ def _in_short(verdict: str) -> str:
     """The verdict after the word "chains"."""
     verdict = verdict.replace("There is no sign that the chains disagree, but they are short: ", "short: ")
     short = verdict.removeprefix("The chains ").replace("agree: R-hat is at most", "agree: R-hat at most")
-    return short.replace("the effective sample size at least", "ESS at least")
+    short = short.replace("the effective sample size at least", "ESS at least")
+    return short.replace(_UNNOTICED, "; one could miss a mode below ")
 
 
 def _nodes(layers: Layers) -> dict[Any, str]:

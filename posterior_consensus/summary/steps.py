@@ -44,7 +44,7 @@ _REST = 0.25  # share of the remaining time for each later step
 _LITTLE = 60_000  # labels; beyond, the search at the most probable number has no more restarts than the first
 _MOST_GROUPS = 3
 _MOST_LABELS = 1_000_000  # of these items; beyond, groups are searched for on some draws
-_EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_likely=True)
+_EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8)
 _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.diagnostics import diagnosis
 from posterior_consensus.diagnostics.traces import merge_traces
 from posterior_consensus.diagnostics.unvisited import could_miss, independent_visits, unvisited
 
@@ -124,3 +125,20 @@ def test_a_mode_of_a_tenth_that_one_chain_misses_is_found(rng):
     agreeing = pc.diagnose(two_modes(rng, []))
     assert agreeing.status == "agree" and 0.02 <= agreeing.could_miss < 0.15
     assert f"below about {np.ceil(100 * agreeing.could_miss):.0f}% of the draws" in agreeing.verdict
+
+
+@pytest.mark.parametrize(("given", "whose"), [(True, "consensus"), (False, "central draw")])
+def test_clusters_of_a_clause_are_those_of_a_named_partition(given, whose, rng, monkeypatch):
+    at = np.stack([visiting(rng, 0 if k == 3 else 25, 4) for k in range(4)])
+    monkeypatch.setattr(diagnosis, "merge_traces", lambda *_: {"share of pairs of cluster 3": at.ravel().astype(float)})
+    found = pc.diagnose(two_modes(rng, range(4)), np.repeat(np.arange(3), 8) if given else None)
+    assert found.status == "disagree" and f"cluster 3 of the {whose} is above 0" in found.verdict
+
+
+@pytest.mark.parametrize("chains", [[0], [0, 1, 2, 3]])
+def test_clusters_are_not_followed_where_nothing_can_be_said_of_them(chains, rng, monkeypatch):
+    """In one chain, or if the chains disagree by other signs."""
+    monkeypatch.delattr(diagnosis, "merge_traces")
+    labels = two_modes(rng, [])
+    labels[1:, :, :8] = 3
+    assert pc.diagnose(labels[chains]).status == ("short" if chains == [0] else "disagree")

@@ -288,6 +288,24 @@ def test_equal_runs_do_not_make_a_layer_the_most_stable():
     assert one.most_stable == ["a"] and "agree most for layer a: stability 1.000 (error 0.083)" in one.verdict
 
 
+@pytest.mark.parametrize("differ", [0, 1])
+def test_runs_that_were_not_compared_are_called_equal_only_if_they_are(differ):
+    """A run that moves item 5 is not among those compared."""
+    labels = np.tile(np.arange(40) % 3, (300, 1))
+    labels[:differ, 5] = 3
+    found = pc.compare_layers({"a": pc.as_runs(labels), "b": pc.as_runs(made(8, wrong=0.5))}, **QUIET)
+    first = found.to_dataframe().iloc[0]
+    assert first["distance"] == 0 and (first["to_consensus"] > 0) == bool(differ)
+    assert ("All compared runs are equal for a: 200 " if differ else "All runs are equal for a: 300 ") in found.verdict
+
+
+def test_a_layer_of_which_alone_the_stability_has_an_error_is_not_compared():
+    some = {"a": pc.as_runs(made(8)), "b": pc.as_runs(made(2)), "c": pc.as_runs(made(2))}
+    found = pc.compare_layers(some, **QUIET)
+    assert "The stability of layer a is" in found.verdict and "agree most" not in found.verdict
+    assert "fewer than four runs: b, c." in found.verdict
+
+
 def test_summaries_have_the_partitions_and_numbers_of_the_comparison(found):
     """With one seed; a layer summarized by itself has the same clusters."""
     layers = layers_of(LABELS)

@@ -11,10 +11,8 @@ import rich.console
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.answers import particles
-from posterior_consensus.answers.particle_search import ParticleSearch, may_have_more
+from posterior_consensus.answers.particle_search import ParticleSearch
 from posterior_consensus.cli import as_json
-from posterior_consensus.losses import vi
 from posterior_consensus.runtime import executor, progress
 from posterior_consensus.summary import steps
 from tests.helpers import Impatient
@@ -108,18 +106,24 @@ def test_a_look_for_modes_is_bounded_work(monkeypatch):
 
     one_more = ParticleSearch.one_more
     monkeypatch.setattr(ParticleSearch, "one_more", looking)
-    monkeypatch.setattr(particles, "may_have_more", lambda *_: True)
     monkeypatch.setattr(steps, "_EFFORT", steps._EFFORT._replace(most_work=1e5))
     summary = pc.summarize(noisy(3000, noise=0.6), **QUIET)
     assert summary.modes.n_searched == 300 and len(searches) == 1  # of two and three particles, only two were tried
     assert any("on 300 items, chosen at random" in sentence for sentence in summary.left_out())
 
 
-def test_where_no_valley_lies_no_further_answer_is_looked_for(monkeypatch):
-    monkeypatch.delattr(ParticleSearch, "one_more")
+def test_groups_are_searched_for_on_all_draws_that_are_said_to_be_searched(monkeypatch):
+    numbers, one_more = [], ParticleSearch.one_more
+
+    def looking(self, fewer, *arguments):
+        numbers.append((len(fewer.partitions), fewer.losses.shape[1]))
+        return one_more(self, fewer, *arguments)
+
+    monkeypatch.setattr(ParticleSearch, "one_more", looking)
     summary = pc.summarize(varied(), **QUIET)
     np.testing.assert_array_equal(summary.modes.partitions[0], summary.partition.labels)
     assert summary.modes.n_particles == 1 and summary.modes.status == "one group"
+    assert numbers == [(1, summary.modes.n_draws_searched), (2, summary.modes.n_draws_searched)]
 
 
 @pytest.mark.parametrize("n_items", [200, 3000])
@@ -127,19 +131,6 @@ def test_two_modes_are_found_among_some_of_the_items(n_items):
     summary = pc.summarize(two_modes(n_items), **QUIET)
     assert summary.modes.n_particles == 2 and summary.modes.partitions.shape[1] == n_items
     assert sorted(summary.modes.n_clusters.values) == [4, 5]
-
-
-def test_valleys_between_groups_of_draws():
-    def may(labels):
-        draws = pc.as_partition_draws(labels)
-        return may_have_more(draws, pc.consensus_partition(draws, n_starts=1, **QUIET).labels.values, vi())
-
-    seeds = range(6)
-    assert all(may(two_modes(n_draws=240, seed=seed)) for seed in seeds)
-    assert not any(may(varied(seed=seed)) for seed in seeds)
-    assert not may([[0, 0, 1]] * 240)  # draws that are all alike
-    may([[2, 1, 2], [2, 1, 2], [2, 0, 0], [0, 0, 2]] * 60)  # as near to two groups
-    assert may([[0, 0, 1]] * 40)  # few draws are always searched
 
 
 class Shown:

@@ -91,6 +91,22 @@ def test_a_search_that_ended_early_does_not_deny_modes(reason, undrawn, monkeypa
     assert as_json(summary)["modes"]["status"] == "unknown"
 
 
+@pytest.mark.parametrize("independent", [False, True])
+def test_the_finding_gives_the_reason_of_the_line(independent, monkeypatch):
+    """Also if there are too few draws or runs to find groups."""
+    along = ParticleSearch.along
+
+    def halted(self, *given):
+        self._executor.halt("seconds")
+        return along(self, *given)
+
+    monkeypatch.setattr(ParticleSearch, "along", halted)
+    rng = np.random.default_rng(1)
+    draws = rng.integers(3, size=(8, 15)) if independent else np.repeat(rng.integers(3, size=(4, 2, 15)), 100, axis=1)
+    found = pc.summarize(pc.as_runs(draws) if independent else draws, random_seed=1, progressbar=False).modes
+    assert found.n_particles == 1 and found.stopped == "seconds" and "time limit" in found.verdict
+
+
 def test_the_report_shows_the_modes(two, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = two.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
