@@ -158,7 +158,7 @@ def test_pictures_of_very_many_items_are_of_some(short_summary, tmp_path):
     assert sum("of 70, at random" in ax.get_xlabel() for ax in short_summary.plot().ravel()) == 3
 
 
-def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
+def test_a_summary_reads_the_labels_eight_times_beside_its_search(monkeypatch):
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
     monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", Effort(most_labels=1000))
     monkeypatch.setattr(memory, "LABELS_TO_BOUND", 1000)
@@ -169,7 +169,7 @@ def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
     away = elsewhere(draws)
     summary = pc.summarize(away, method=lambda *_, **__: best, random_seed=1, progressbar=False)
     assert summary.modes.n_particles == 1
-    assert away.backend.passes + away.backend.reads <= 7
+    assert away.backend.passes + away.backend.reads <= 8  # one assigns all draws to the groups of some
     assert_array_equal(summary.modes.partitions[0], summary.partition.labels)
 
 
