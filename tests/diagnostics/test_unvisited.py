@@ -141,4 +141,4 @@ def test_clusters_are_not_followed_where_nothing_can_be_said_of_them(chains, rng
     monkeypatch.delattr(diagnosis, "merge_traces")
     labels = two_modes(rng, [])
     labels[1:, :, :8] = 3
-    assert pc.diagnose(labels[chains]).status == ("short" if chains == [0] else "disagree")
+    assert pc.diagnose(labels[chains]).status == ("unknown" if chains == [0] else "disagree")
