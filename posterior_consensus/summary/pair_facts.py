@@ -180,14 +180,13 @@ def optimality(summary: PairsRecord, counts: Counts) -> Fact:
         line = f"proven, no partition{kept} has a smaller expected loss with these scores"
         finding = f"With these scores, no other partition{kept} has a smaller expected loss (proven)."
         return Fact("optimality", line, [finding], f"This is proven to be the minimum{among}.")
-    minimum = ""
-    known = "no bound was computed"
+    minimum, known = "", "no bound was computed"
+    shown = f"not proven optimal, {known}"
     if gap is not None and bound is not None:
         minimum = minimum_in_words(gap, bound, unit)
         known = f"the minimum is {minimum}{among}" if minimum else "there is no bound above 0"
-    shown = f"not proven optimal, {known}"
-    if minimum:
-        shown = f"minimum {minimum_in_words(gap, bound, unit, '; not proven')}{among}"
+        inside = minimum_in_words(gap, bound, unit, "; not proven")
+        shown = f"minimum {inside}{among}" if minimum else f"not proven optimal, {known}"
     unproven = [*_unproven(best.info)]
     finding = " ".join(f"{capitalized(part)}." for part in [f"the partition is not proven optimal: {known}", *unproven])
     which = f", which is {minimum}{among}" if minimum else f": {known}"
