@@ -140,17 +140,10 @@ def _run(options: argparse.Namespace) -> int:
     print(json.dumps(as_json(summary), indent=2) if options.json else _encodable(str(summary)))
     if not all(wrote):
         return _FAILED
-    if _is_interrupted(summary):
+    if summary.interrupted:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     return 0
-
-
-def _is_interrupted(summary: Summary | LayersSummary | PairsSummary) -> bool:
-    """Whether Ctrl-C ended a search, which returned the best partition so far."""
-    if isinstance(summary, Mapping):
-        return any(map(_is_interrupted, summary.values()))
-    return getattr(summary.partition.info, "stopped", "") == "interrupted"
 
 
 def _encodable(text: str) -> str:

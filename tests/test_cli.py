@@ -16,6 +16,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.answers import loss_parameter
 from posterior_consensus.cli import main
 from posterior_consensus.search import components
 from tests.catalogue.posteriors import noisy_draws
@@ -567,6 +568,12 @@ def test_a_search_that_ctrl_c_ended_is_written_and_exits_so(pairs, tmp_path, cap
     with pytest.warns(UserWarning, match="interrupted"):
         assert main([str(path), "-o", str(output), "--quiet"]) == 130
     assert len(pd.read_csv(output)) == 40 and "interrupted" in capsys.readouterr().err
+
+
+def test_ctrl_c_in_a_later_search_is_said_too(pairs, capsys, monkeypatch):
+    press_ctrl_c(monkeypatch, loss_parameter, "consensus_partition", 2)  # of the curve
+    assert main([str(pairs), "--quiet"]) == 130
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_scored_pairs_of_several_data_sets_are_joined_by_their_columns(tmp_path, capsys):

@@ -252,11 +252,12 @@ class ScoredLinks(Stored):
         of joining and of separating: 2 - a and a of ``binder(a)``. The optimum for each of the two decisions is found
         by dynamic programming over the subsets of a component of at most 14 records (groups of records that must be
         together count as one). A pair of two components has a weight of at most 0, and joining it raises the loss by
-        at least abs(W); these pairs are taken in the order of abs(W) until `n` are found. Hence all pairs can be given.
+        at least abs(W); these pairs are taken in the order of abs(W) until `n` are found.
 
         Pairs that constraints decide are left out. Of the pairs between two groups that must be together, the most
-        probable one is listed, since its decision holds for all. Of pairs of the same clusters with the same increase,
-        the first is listed: as a rule, the same records would move.
+        probable one is listed, since its decision holds for all. Of pairs that one decision decides the other way,
+        the first is listed: their clusters and increase are the same, and stay so if all scores are shifted a little at
+        random. Pairs whose scores are merely tied are listed each.
 
         The rows that a clerk confirms or rejects are constraints as they are: ``must_link`` and ``cannot_link`` of
         :func:`as_pair_similarity` take tables with the columns ``first`` and ``second``.
@@ -337,9 +338,13 @@ class ScoredLinks(Stored):
 
 
 def _by_products(first: Positions, second: Positions, scores: Floats, n: int) -> Floats:
-    """Probability (n,) of each record to be with its cluster: the product of the odds of its joined pairs."""
+    """Probability (n,) of each record to be with its cluster by its joined pairs: the product of their odds.
+
+    It is 0 without such a pair.
+    """
     odds = logit(np.clip(scores, _CERTAIN, 1.0 - _CERTAIN))
-    return expit(np.bincount(first, odds, n) + np.bincount(second, odds, n))
+    has_score = np.bincount(first, minlength=n) + np.bincount(second, minlength=n) > 0
+    return np.where(has_score, expit(np.bincount(first, odds, n) + np.bincount(second, odds, n)), 0.0)
 
 
 def named_ends(cluster: xr.DataArray, names: Sequence[Hashable], first: Any, second: Any) -> dict[str, Any]:

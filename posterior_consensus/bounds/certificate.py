@@ -20,7 +20,7 @@ from posterior_consensus.bounds.bound import (
     relative_gap,
     status,
 )
-from posterior_consensus.bounds.components import ComponentsInfo, components_bound, components_of
+from posterior_consensus.bounds.components import ComponentsInfo, among_of, components_bound, components_of
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
@@ -194,10 +194,9 @@ class Certificate(Stored):
         return frame.astype({"n_clusters": "Int64"})
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        among = self.info.among if isinstance(self.info, ComponentsInfo) else ""
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            ("optimality gap", gap_in_words(self.optimality_gap, words_of(self).expected, among)),
+            ("optimality gap", gap_in_words(self.optimality_gap, words_of(self).expected, among_of(self.info))),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
         if isinstance(self.info, ComponentsInfo):

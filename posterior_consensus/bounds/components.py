@@ -35,7 +35,6 @@ _DUST = 1e-14  # relative to a pair's costs: a smaller weight is rounding
 _BYTES_A_LISTED_PAIR = 100  # while all pairs are listed
 _WORK = 200  # elementary steps of a component of few groups
 _SHARE = 0.05  # of the budget that is left, which any component may spend
-AMONG_KEEPING = ", among the partitions that keep the constraints"
 _NAMED = 5  # components that are named in words
 
 
@@ -78,7 +77,7 @@ class ComponentsInfo(Info):
     @property
     def among(self) -> str:
         """Of which partitions a proof speaks, in words that follow it; empty for all."""
-        return AMONG_KEEPING if self.constrained else ""
+        return ", among the partitions that keep the constraints" if self.constrained else ""
 
     def in_words(self) -> str:
         """Say how many components are proven to be optimal, and which are not.
@@ -100,6 +99,11 @@ class ComponentsInfo(Info):
             f"{known}; {proven:,} {'is' if proven == 1 else 'are'} proven optimal, "
             f"{left:,} of {named}{more} {'is' if left == 1 else 'are'} not{self.among}"
         )
+
+
+def among_of(info: Info | None) -> str:
+    """Of which partitions a proof speaks, by the record of its work; empty for all."""
+    return info.among if isinstance(info, ComponentsInfo) else ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,10 +20,13 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 
-_AT_ONCE = 4096  # pairs across components
+_AT_ONCE = 256  # pairs across components
 _DIGITS = 9  # after the point, of rises that are compared
+_SHIFT = 1e-5  # of weights, by which equal rises of different decisions differ
+_OF_SHIFTED = 10  # digits after the point, of rises with shifted weights
 _REPEATS = 4  # pairs looked at for each decision wanted, at first
 _WORK = 1000  # elementary steps of a set of few groups
+_SEED = np.random.SeedSequence([8, 1])  # of shifts
 
 
 class Decisions(NamedTuple):
@@ -39,24 +42,28 @@ class Decisions(NamedTuple):
         Whether it is the rise, and not only a bound from above.
     between : ndarray of shape (n_pairs, 2)
         Clusters of both records, the smaller number first.
+    shifted : ndarray of shape (n_pairs, 2)
+        Rise if all weights were a little different, and if they differed the other way, so that pairs with one rise by
+        different decisions differ here. 0 for pairs that need not be told from others.
     """
 
     pairs: npt.NDArray[np.intp]
     increase: Floats
     exact: npt.NDArray[np.bool_]
     between: npt.NDArray[np.int64]
+    shifted: Floats
 
     @property
     def is_first(self) -> npt.NDArray[np.bool_]:
-        """Whether no earlier pair is of the same clusters with the same rise, and thus likely the same decision."""
+        """Whether no earlier pair is of the same clusters with the same rise, by the same decision."""
         found = np.zeros(self.pairs.size, np.bool_)
-        rise = np.round(self.increase, _DIGITS)
-        found[np.unique(np.column_stack([self.between, rise]), axis=0, return_index=True)[1]] = True
+        rises = self.increase.round(_DIGITS), *self.shifted.T.round(_OF_SHIFTED)
+        found[_numbered(*self.between.T, *rises)[1]] = True
         return found
 
     def take(self, at: npt.NDArray[np.intp]) -> Decisions:
         """Some of the pairs, by position."""
-        return Decisions(self.pairs[at], self.increase[at], self.exact[at], self.between[at])
+        return Decisions(self.pairs[at], self.increase[at], self.exact[at], self.between[at], self.shifted[at])
 
 
 def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, most: int) -> Decisions:
@@ -75,9 +82,9 @@ def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, 
     number, one, other = changes.open_pairs(source)
     within = changes.block_of[one] == changes.block_of[other]
     increase, exact, deficit = changes.within_blocks(one[within], other[within])
-    ends = np.sort(np.stack([changes.clusters[one], changes.clusters[other]], axis=1), axis=1)
-    found, is_full = _smallest(Decisions(number[within], increase, exact, ends[within]), most)
-    number, one, other, ends = number[~within], one[~within], other[~within], ends[~within]
+    told_apart = changes.told_apart(one[within], other[within], increase)
+    found, is_full = _smallest(Decisions(number[within], increase, exact, *told_apart), most)
+    number, one, other = number[~within], one[~within], other[~within]
     least = -changes.weight(one, other) - deficit[changes.block_of[one]] - deficit[changes.block_of[other]]
     order = np.argsort(least, kind="stable")
     for at in range(0, order.size, _AT_ONCE):
@@ -86,7 +93,8 @@ def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, 
             break
         limit = found.increase[-1] if is_full else np.inf
         more = changes.across_blocks(one[chosen], other[chosen], least[chosen], limit)
-        both = zip(found, (number[chosen], *more, ends[chosen]), strict=True)
+        told_apart = changes.told_apart(one[chosen], other[chosen], more[0])
+        both = zip(found, (number[chosen], *more, *told_apart), strict=True)
         found, is_full = _smallest(Decisions(*(np.concatenate(columns) for columns in both)), most)
     return found
 
@@ -182,9 +190,46 @@ class _Changes:
         The deficit of a small block is by how much its best partition exceeds this one; 0 stands for large ones.
         """
         exact = self._is_small[self.block_of[one]]
-        increase, deficit = np.empty(one.size), np.zeros(self._is_small.size)
+        deficit = np.zeros(self._is_small.size)
         several = self._is_small & (np.bincount(self.block_of) > 1)
-        increase[exact], deficit[several] = self._in_small(self.block_of, several, one[exact], other[exact])
+        increase, deficit[several] = self._within(one, other, exact, several)
+        increase[np.abs(increase) <= ROUNDING * self.groups.size] = 0.0
+        return increase, exact, deficit
+
+    def told_apart(self, one: Positions, other: Positions, increase: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Clusters of pairs of groups, `Decisions.between`, and `Decisions.shifted`.
+
+        Only pairs of one block whose rise another has are looked at, and all across blocks, by simple repairs alone.
+        """
+        between = np.sort(np.stack([self.clusters[one], self.clusters[other]], axis=1), axis=1)
+        shifted = np.zeros((one.size, 2))
+        which, _ = _numbered(*between.T, np.round(increase, _DIGITS))
+        within = self.block_of[one] == self.block_of[other]
+        looked = ~within | (np.bincount(which)[which] > 1)
+        one, other, within = one[looked], other[looked], within[looked]
+        exact = self._is_small[self.block_of[one]] & within
+        needed = np.zeros(self._is_small.size, np.bool_)
+        needed[self.block_of[one[exact]]] = True
+        for column, changes in enumerate(self._shifted if one.size else ()):
+            rises = np.empty(one.size)
+            rises[within] = changes._within(one[within], other[within], exact[within], needed)[0]
+            rises[~within] = changes._by_repairs(one[~within], other[~within])
+            shifted[looked, column] = rises
+        return between, shifted
+
+    @cached_property
+    def _shifted(self) -> list[_Changes]:
+        """The same with all listed weights shifted at random, and with the opposite shifts."""
+        values = np.random.default_rng(_SEED).uniform(high=_SHIFT, size=self.excess.nnz)
+        shifts = sparse.csr_array((values, self.excess.indices, self.excess.indptr), self.excess.shape)
+        return [replace(self, excess=(self.excess + sign * (shifts + shifts.T)).tocsr()) for sign in (1, -1)]
+
+    def _within(
+        self, one: Positions, other: Positions, exact: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        """Rise with each pair of one block decided the other way, and the deficits of the small blocks needed."""
+        increase = np.empty(one.size)
+        increase[exact], deficit = self._in_small(self.block_of, needed, one[exact], other[exact])
         if not exact.all():
             increase[~exact] = self._by_repairs(one[~exact], other[~exact])
             # Within a cluster of few groups, its best division is found, which single moves need not be.
@@ -194,8 +239,7 @@ class _Changes:
             needed[self.clusters[one[joined]]] = True
             divided, _ = self._in_small(self.clusters, needed, one[joined], other[joined])
             increase[joined] = np.minimum(increase[joined], divided)
-        increase[np.abs(increase) <= ROUNDING * self.groups.size] = 0.0
-        return increase, exact, deficit
+        return increase, deficit
 
     def _in_small(
         self, set_of: npt.NDArray[Any], needed: npt.NDArray[np.bool_], one: Positions, other: Positions
@@ -243,22 +287,21 @@ class _Changes:
     def _joined(self, one: int, other: int, at_most: float) -> float:
         """Rise with the groups of two small blocks joined, at the best of all else in both."""
         first, second = (self._members[slice(*self._starts[self.block_of[group] :][:2])] for group in (one, other))
-        weights = [self._weights(own, own) for own in (first, second)]
-        now = sum(
-            float(table[np.equal.outer(self.clusters[own], self.clusters[own])].sum()) / 2
-            for own, table in zip((first, second), weights, strict=True)
-        )
-        between = self._weights(first, second)
+        both, n = np.concatenate([first, second]), first.size
+        weights = self._weights(both)
+        of_first, of_second, between = map(np.ascontiguousarray, (weights[:n, :n], weights[n:, n:], weights[:n, n:]))
+        own = self.clusters[both]
+        now = float(weights[own[:, np.newaxis] == own].sum()) / 2  # no cluster is in two blocks
         at = int(np.searchsorted(first, one)), int(np.searchsorted(second, other))
-        return now - decisions.join_two(weights[0], weights[1], between, *at, now - at_most)
+        return now - decisions.join_two(of_first, of_second, between, *at, now - at_most)
 
-    def _weights(self, rows: Positions, columns: Positions) -> Floats:
+    def _weights(self, groups: Positions) -> Floats:
         """Weights between some groups; 0 of a group itself, and minus infinity of those that must be apart."""
-        one, other = (ends.ravel() for ends in np.meshgrid(rows, columns, indexing="ij"))
+        one, other = np.repeat(groups, groups.size), np.tile(groups, groups.size)
         weights = self.weight(one, other)
         weights[self.forbidden.at(one, other)] = -np.inf
         weights[one == other] = 0.0
-        return weights.reshape(rows.size, columns.size)
+        return weights.reshape(groups.size, groups.size)
 
     @cached_property
     def _members(self) -> Positions:
@@ -332,6 +375,18 @@ class _Changes:
         best = np.zeros(groups.size)
         np.maximum.at(best, group, self._link(group, cluster))
         return self._link(groups, self.clusters) - best
+
+
+def _numbered(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Number of each row among the distinct rows of some columns, and the first row of each."""
+    order = np.lexsort(columns)
+    begins = np.zeros(order.size, np.bool_)
+    begins[:1] = True
+    for column in columns:
+        begins[1:] |= np.diff(column[order]) != 0
+    which = np.empty(order.size, np.intp)
+    which[order] = np.cumsum(begins) - 1
+    return which, order[begins]
 
 
 def _entries(table: sparse.csr_array, rows: Positions, columns: Positions) -> Floats:

@@ -10,7 +10,7 @@ import xarray as xr
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import gap_in_words, relative_gap
-from posterior_consensus.bounds.components import ComponentsInfo
+from posterior_consensus.bounds.components import ComponentsInfo, among_of
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
 from posterior_consensus.ensemble.items import NOISE, by_level, members_of
 from posterior_consensus.ensemble.pairs import PairSource
@@ -308,8 +308,8 @@ class ConsensusPartition(HasLabels, Stored):
             interval = consistent_interval(self.threshold.within, self.threshold.between)
             lines.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))
         if self.optimality_gap is not None:
-            among = self.info.among if isinstance(self.info, ComponentsInfo) else ""
-            lines.insert(1, ("optimality gap", gap_in_words(self.optimality_gap, words.expected, among)))
+            gap = gap_in_words(self.optimality_gap, words.expected, among_of(self.info))
+            lines.insert(1, ("optimality gap", gap))
         return title, lines, self._of_clusters(display.MOST_ROWS)
 
     def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:

@@ -369,11 +369,12 @@ def optimality(summary: SummaryRecord) -> Fact:
         said, shown = [agreement or no_bound], f"not proven optimal, {no_bound}"
     else:
         minimum = minimum_in_words(gap, bound, best.loss.unit)
+        inside = minimum_in_words(gap, bound, best.loss.unit, "; not proven")
         better = "; a longer computation, by `pc.certify`, can give a better bound"
         better *= bool(gap > _LOOSE and summary.certificate and not summary.certificate.left_out)
         known = f"the minimum on these {words.draws} is {minimum}" if minimum else "there is no bound above 0"
         said = [agreement, f"the partition is not proven optimal: {known}{better}"]
-        shown = f"minimum {minimum[:-1]}; not proven)" if minimum else "not proven optimal"
+        shown = f"minimum {inside}" if minimum else "not proven optimal"
     sentence = " ".join(f"{capitalized(part)}." for part in filter(None, said))
     which = f", which is {minimum}" if minimum else ""
     line = "; ".join(filter(None, [_agreement(best.info), shown]))

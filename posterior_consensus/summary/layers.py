@@ -92,6 +92,11 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def __len__(self) -> int:
         return len(self.summaries)
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended one of the searches of any layer; results are those until then."""
+        return any(one.interrupted for one in self.values())
+
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each layer: numbers of items, clusters, groups, misplaced items, losses, and status of chains.
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from posterior_consensus.answers.scored_links import ONE_BY_ONE
 from posterior_consensus.bounds.bound import minimum_in_words, status
-from posterior_consensus.bounds.components import AMONG_KEEPING, ComponentsInfo
+from posterior_consensus.bounds.components import ComponentsInfo, among_of
 from posterior_consensus.results import display
 from posterior_consensus.results.display import as_text, capitalized, counted
 from posterior_consensus.results.stored_as import own_in
@@ -24,7 +24,9 @@ _HALF = 0.5  # mean probability to the rest of its cluster below which a record 
 _UNSURE = 0.9  # expected precision, by products of odds, below which a finding gives the next step
 _MOST_NAMED = 6
 _NOT_KNOWN = "not known to be non-matches"
-_WITHIN = " within components of linked records, and 0 elsewhere"
+_WITHIN = (
+    "the expected loss counts them so everywhere, expected numbers of pairs within components of linked records alone"
+)
 _KEPT = " that keeps the constraints"
 _METHODS = (
     "{scored}",
@@ -115,7 +117,7 @@ def components(summary: PairsRecord, counts: Counts) -> Fact:
 def scored(summary: PairsRecord, counts: Counts) -> Fact:
     """Numbers of scored pairs, and of those in one cluster."""
     pairs, n = summary.pairs, summary.pairs.n_items
-    where = _WITHIN if pairs.unscored else ""
+    where = f" ({_WITHIN})" if pairs.unscored else ""
     others = f"; the others were given the probability {pairs.unscored:g}{where}" if pairs.n_unscored else ""
     methods = (
         f"Of the {n * (n - 1) // 2:,} pairs of {counted(n, 'record')}, {pairs.n_scored:,} had a score, taken as the "
@@ -129,8 +131,8 @@ def unscored(summary: PairsRecord, counts: Counts) -> Fact:
     pairs, inside = summary.pairs, counts.unscored
     if not pairs.n_unscored:
         return Fact("unscored pairs", "none")
-    where = _WITHIN if pairs.unscored else ""
-    line = f"{pairs.n_unscored:,}, taken as {pairs.unscored:g}{where}, {inside:,} of them in one cluster; {_NOT_KNOWN}"
+    where = f"; {_WITHIN}" if pairs.unscored else ""
+    line = f"{pairs.n_unscored:,}, taken as {pairs.unscored:g}, {inside:,} of them in one cluster; {_NOT_KNOWN}{where}"
     if not inside:
         return Fact("unscored pairs", line)
     share = display.percent(inside / counts.within)
@@ -153,7 +155,7 @@ def threshold(summary: PairsRecord, counts: Counts) -> Fact:
 def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
     """Expected loss, and the expected numbers of pairs on which the partition is wrong."""
     best = summary.partition
-    value = display.quantity(_expected_loss(summary, counts), best.loss.unit, 4)
+    value = display.quantity(best.expected_loss, best.loss.unit, 4)
     total = _pairs(counts.wrong + counts.missed)
     kinds = f"{_pairs(counts.wrong)} joined wrongly and {_pairs(counts.missed)} missed"
     line = f"{value}; expected wrong pairs by single scores: {total}, {kinds}"
@@ -164,15 +166,6 @@ def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
     return Fact(f"expected {display.short_name_of(best.loss)}", line, [finding], methods)
 
 
-def _expected_loss(summary: PairsRecord, counts: Counts) -> float:
-    """Expected loss with pairs that were not scored at their probability within components, and at 0 elsewhere."""
-    best, loss = summary.partition, summary.links.loss
-    if not summary.pairs.unscored:
-        return best.expected_loss
-    costs = loss.numerator["B"] * counts.wrong + loss.numerator["C"] * counts.missed
-    return float(loss.scale(summary.pairs.n_items) * costs)
-
-
 def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> str:
     """An expected number of pairs in words, rounded to the nearest, or outwards as a bound."""
     return formatted(number, ",.0f" if number >= 100 else ".3g")
@@ -181,18 +174,19 @@ def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> st
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
     """Whether the partition is proven to be optimal, and which components are not."""
     best = summary.partition
-    kept, among = (_KEPT, AMONG_KEEPING) if summary.pairs.constraints else ("", "")
-    if best.optimality_gap is not None and status(best.optimality_gap) == "optimal":
+    gap, bound, unit, among = best.optimality_gap, best.lower_bound, best.loss.unit, among_of(best.info)
+    if gap is not None and status(gap) == "optimal":
+        kept = _KEPT if among else ""
         line = f"proven, no partition{kept} has a smaller expected loss with these scores"
         finding = f"With these scores, no other partition{kept} has a smaller expected loss (proven)."
         return Fact("optimality", line, [finding], f"This is proven to be the minimum{among}.")
-    minimum = ""
-    if best.optimality_gap is not None and best.lower_bound is not None:
-        value, excess = _expected_loss(summary, counts), best.expected_loss - best.lower_bound
-        gap = excess / value if value else best.optimality_gap
-        minimum = minimum_in_words(gap, value - excess, best.loss.unit)
-    known = f"the minimum is {minimum}{among}" if minimum else "no bound was computed"
-    shown = f"minimum {minimum[:-1]}; not proven){among}" if minimum else f"not proven optimal, {known}"
+    minimum, known = "", "no bound was computed"
+    shown = f"not proven optimal, {known}"
+    if gap is not None and bound is not None:
+        minimum = minimum_in_words(gap, bound, unit)
+        known = f"the minimum is {minimum}{among}" if minimum else "there is no bound above 0"
+        inside = minimum_in_words(gap, bound, unit, "; not proven")
+        shown = f"minimum {inside}{among}" if minimum else f"not proven optimal, {known}"
     unproven = [*_unproven(best.info)]
     finding = " ".join(f"{capitalized(part)}." for part in [f"the partition is not proven optimal: {known}", *unproven])
     which = f", which is {minimum}{among}" if minimum else f": {known}"

@@ -11,7 +11,7 @@ from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.results import stored_as
 from posterior_consensus.results.display import Tabled
-from posterior_consensus.summary.record import HasPartition
+from posterior_consensus.summary.record import HasPartition, was_interrupted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +31,11 @@ class PairsRecord(HasPartition, Tabled):
     def draws(self) -> ScoredPairs:
         """The scored pairs, which functions take as the posterior of this summary."""
         return self.pairs
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended one of the searches; results are those until then."""
+        return was_interrupted(self.partition, self.curve)
 
     @property
     def records(self) -> xr.Dataset:

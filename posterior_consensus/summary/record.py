@@ -103,6 +103,11 @@ class SummaryRecord(HasPartition, Tabled):
         return self.draws.samples.independent
 
     @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended one of the searches; results are those until then."""
+        return was_interrupted(self.partition, self.excess, self.resampled, self.alternative, self.modes)
+
+    @property
     def lower_bound(self) -> float | None:
         """Larger lower bound of search and certificate; None without both."""
         certified = None if self.certificate is None else self.certificate.lower_bound

@@ -105,7 +105,9 @@ def test_components_that_are_not_proven_are_said_with_their_gaps(summary, told):
     told("a component not proven", unproven(summary))
     told("stopped", unproven(summary, stopped="interrupted"))
     without = replace(summary, partition=replace(summary.partition, lower_bound=None, info=None))
-    assert "no bound" in "\n".join(without.findings())
+    assert "no bound was computed" in "\n".join(without.findings())
+    useless = replace(summary, partition=replace(summary.partition, lower_bound=0.0, info=None))
+    assert "there is no bound above 0" in "\n".join(useless.findings())
 
 
 def test_a_proof_under_constraints_is_among_the_partitions_that_keep_them(summary):
@@ -135,8 +137,12 @@ def test_unscored_pairs_count_within_components_in_what_is_said():
     found = of(scored_pairs(n, couples | {(0, 2): 0.2}, 0.1))
     said = "\n".join([repr(found), *found.findings(), found.methods_text()])
     assert "wrong pairs by single scores is 15.2: 15 joined wrongly and 0.2 missed" in said
-    assert f"{2 * 15.2 / n**2:.4g}; expected wrong pairs" in said
-    assert said.count("within components of linked records, and 0 elsewhere") == 2
+    assert f"{found.partition.expected_loss:.4g}; expected wrong pairs" in said
+    assert f"an expected loss of {found.partition.expected_loss:.4g}" in said
+    assert said.count("within components of linked records alone") == 2
+    open_one = unproven(found)
+    least = open_one.partition.lower_bound
+    assert f"the minimum is at least {np.floor(1e4 * least) / 1e4:.3g} (" in "\n".join(open_one.findings())
 
 
 def test_a_table_without_low_scores_is_said_to_be_cut(summary):

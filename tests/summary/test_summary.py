@@ -4,6 +4,7 @@ import html.parser
 import itertools
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.plots.four_panels import number_or_sizes
 from posterior_consensus.summary.report import page as report_page
 from tests.catalogue.posteriors import noisy_draws
@@ -262,3 +264,13 @@ def test_unknown_arguments_near_a_known_one_name_it(posterior_tree):
         pc.consensus_partition(draws, method="hierarchical", zzz=1)
     with pytest.raises(TypeError, match="`sample_dims` must be a name"):
         pc.summarize(posterior_tree, sample_dims=3)
+
+
+def test_ctrl_c_in_any_search_is_known(summary):
+    stopped = replace(summary.partition, info=replace(summary.partition.info, stopped="interrupted"))
+    assert not summary.interrupted
+    for name in ("partition", "resampled", "alternative"):
+        assert replace(summary, **{name: stopped}).interrupted
+    assert replace(summary, modes=replace(summary.modes, stopped="interrupted")).interrupted
+    halves = ExcessLoss(0.0, 0.0, summary.labels, stopped="interrupted")
+    assert replace(summary, excess=halves).interrupted
