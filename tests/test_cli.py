@@ -634,7 +634,7 @@ OF_PAIRS = {
     "{pairs} --output {dir}/out.nc": ["--output must end in .csv or .parquet"],
     "{dir}/other.csv --left one --right two --probability p": ["'two'", "'other'"],
     "{dir}/other.csv --left one --right other --probability p --max-per-source 2": ["--max-per-source must", "2"],
-    "{dir}/other.csv --left one --right other --probability p --max-per-source z": ["--max-per-source needs", "--items"],
+    "{dir}/other.csv --left one --right other --probability p --max-per-source z": ["per-source needs", "--items"],
     "{pairs} --items {dir}/none.csv": ["--items must", "none.csv"],
     "{pairs} --must-link {table}": ["--left", "--must-link"],
     "{pairs} {table} --left a": ["--left", "several files"],
