@@ -37,7 +37,7 @@ from posterior_consensus.sources.conversion import as_draws, as_source, partitio
 
 ELSEWHERE = "elsewhere"
 EVEN = 0.5  # membership below which an item is more probably outside its cluster than in it
-FEWEST_EFFECTIVE = 100  # draws, by the weights given a new item, that its probabilities need
+FEWEST_EFFECTIVE = 20  # draws, by the weights given a new item, that its probabilities need; below 100 they are rough
 _DIMS = {"consensus_cluster": "membership_cluster"}  # names of dimensions in stored results
 _IN_WORDS = {"consensus_cluster": "membership_clusters"}
 
@@ -167,7 +167,9 @@ class Membership(Stored):
             return []
         unknown = int(np.isnan(self.own.values).sum())
         sizes = self.ess.values[~np.isnan(self.ess.values)]
-        lines = [("ESS of weights", f"{sizes.min():,.0f} to {sizes.max():,.0f}")] if sizes.size else []
+        n_rough = sum(display.is_rough(size) for size in sizes[sizes >= FEWEST_EFFECTIVE])
+        rough = f"; errors rough for {display.counted(n_rough, 'item')}" * bool(n_rough)
+        lines = [("ESS of weights", f"{sizes.min():,.0f} to {sizes.max():,.0f}{rough}")] if sizes.size else []
         if unknown:
             lines.append(("not estimated", f"{display.counted(unknown, 'item')}, see `reason`"))
         return lines
@@ -689,7 +691,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     Membership
         Probabilities of shape (m, n_clusters + 1); `cluster` is the most probable column of each new item.
         `conditional_on` states what they condition on, and `ess` has the effective sample sizes of the items' weights.
-        The probabilities of an item are NaN if its size is below 100 or the tail of its weights too heavy; `reason`
+        The probabilities of an item are NaN if its size is below 20 or the tail of its weights too heavy; `reason`
         states which.
 
     Raises

@@ -177,6 +177,17 @@ def test_a_new_value_updates_the_parameters_as_in_a_sampler_run_with_it(rng):
     assert np.abs(without.probabilities - run.probabilities).values[0].max() > 3 * error.max()
 
 
+def test_few_effective_draws_give_a_probability_with_a_rough_error():
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.normal(-2.5, 1, 8), rng.normal(2.5, 1, 8)])
+    grid = Grid(y)
+    known, _ = grid.draws(y, np.random.default_rng(3), 400)
+    soft, density = grid.draws([0.0, 5.0], np.random.default_rng(3), 400)
+    predicted = pc.predict_allocation(soft, known, partition=np.where(y > 0, "high", "low"), log_density=density)
+    assert predicted.ess[0] > 100 > predicted.ess[1] > 20 and np.isfinite(predicted.probabilities).all()
+    assert "errors rough for 1 item" in repr(predicted)
+
+
 def test_an_outlier_has_too_few_draws_and_no_probability(rng):
     y = np.concatenate([rng.normal(-2.5, 1, 8), rng.normal(2.5, 1, 8)])
     grid, seed = Grid(y), 3
