@@ -22,7 +22,7 @@ LEVEL = 0.01
 _PERMUTATIONS = 1_999
 _ALL = 5_000  # assignments of runs to groups, all of which are compared
 _MOST_RUNS = 400  # compared pair by pair
-_MISSED = 0.05  # probability that no run shows a rare answer whose share is given
+_MISSED = 0.05  # share of the cases in which no run shows a rare answer
 _MANY = 0.1  # share of runs that are the same partition, from which this is said
 
 
@@ -235,8 +235,8 @@ def judge_runs(
     if spread.most_equal == n:
         return "unknown", (
             f"All {n} runs are the same partition: the programs always find it, or their seed is fixed, or another "
-            f"answer is rare: {n} runs miss one of {1 - _MISSED ** (1 / n):.0%} of all runs with probability "
-            f"{_MISSED:g}. Give each run a seed of its own."
+            f"answer is rare: {n} runs miss one of {1 - _MISSED ** (1 / n):.0%} of all runs in {_MISSED:.0%} of the "
+            "cases. Give each run a seed of its own."
         )
     if samples.effective_draws < FEWEST_DRAWS <= n:
         return "unknown", f"The weights leave too few effective runs: {samples.about_weights}."

@@ -171,7 +171,7 @@ class LayerStability(Stored):
             n, compared = int(n_equal.min()), "compared " * bool((n_equal < equal["n_runs"]).any())
             said.append(
                 f"All {compared}runs are equal for {display.listed(equal.index.tolist(), _MOST_NAMED)}: {n} runs miss "
-                f"an answer of {1 - _LEVEL ** (1 / n):.0%} of all runs with probability {_LEVEL:g}."
+                f"an answer of {1 - _LEVEL ** (1 / n):.0%} of all runs in {_LEVEL:.0%} of the cases."
             )
         return [*said, *[f"Left out, with fewer than four runs: {left_out}."] * bool(near and without)]
 
