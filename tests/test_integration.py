@@ -97,7 +97,7 @@ def test_marginalized_posterior_of_pymc(arviz, tmp_path):
             y = np.array([-5.2, -5.0, -4.9, 4.8, 5.0, 5.1, 5.3])
             pm.NormalMixture("y", w=w, mu=mu, sigma=0.5, observed=y, dims="obs")
             quiet = {"progressbar": False, "compute_convergence_checks": False, "nuts_sampler": "pymc"}
-            idata = pm.sample(400, tune=200, chains=2, cores=1, random_seed=1, **quiet)
+            idata = pm.sample(1000, tune=500, chains=2, cores=1, random_seed=1, **quiet)
     with pytest.raises(TypeError, match=r"pymc\.to_inference_data first"):
         pc.as_partition_draws(MultiTrace.__new__(MultiTrace))
     with pytest.raises(ValueError, match=r"summarize\(idata, model=model\)"):

@@ -467,9 +467,9 @@ def pair_threshold(
       clusters    2 of 4 items (item)
       rounds      2
     <BLANKLINE>
-               pairs  similarity
-      within       2         0.5
-      between      4           0
+               pairs similarity
+      within       2        0.5
+      between      4        0.0
     """
     draws = as_draws(draws).in_fixed_order()
     threshold = calibrated(draws, as_generator(random_seed), progressbar)

@@ -302,7 +302,7 @@ def partial_partition(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 1], [0, 0, 1, 1, 0], [0, 0, 1, 1, 1], [0, 1, 1, 1, 1]] * 20
-    >>> partial = pc.partial_partition(draws, 0.8, random_seed=1)
+    >>> partial = pc.partial_partition(draws, 0.7, random_seed=1)
     >>> partial.labels.values
     array([ 0,  0,  1,  1, -1], dtype=int32)
     >>> partial.probability

@@ -269,7 +269,7 @@ class ScoredLinks(Stored):
         >>> import pandas as pd
         >>> import posterior_consensus as pc
         >>> table = pd.DataFrame({"unique_id_l": ["a", "a", "b", "c"], "unique_id_r": ["b", "c", "c", "d"]})
-        >>> pairs = pc.as_pair_similarity(table.assign(match_probability=[0.9, 0.7, 0.4, 0.3]))
+        >>> pairs = pc.as_pair_similarity(table.assign(match_probability=[0.9, 0.7, 0.4, 0.2]))
         >>> best = pc.consensus_partition(pairs, loss="binder", random_seed=1)
         >>> pc.links(pairs, best).review(2)[["first", "second", "probability", "joined", "increase", "exact"]]
           first second  probability  joined  increase  exact

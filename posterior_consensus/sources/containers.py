@@ -176,11 +176,11 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
     Runs in the columns of a table, which stands for an AnnData here:
 
     >>> from types import SimpleNamespace
-    >>> obs = pd.DataFrame({"leiden_0": [*"001"], "leiden_1": [*"110"]}, index=["AAC", "ACC", "CAT"])
+    >>> obs = pd.DataFrame({"leiden_0": [*"0011"], "leiden_1": [*"1100"]}, index=["AAC", "ACC", "CAT", "CTT"])
     >>> adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={})
     >>> best = pc.consensus_partition(pc.as_runs(adata, "leiden_*"), random_seed=1)
     >>> pc.attach(adata, best).obs["consensus"].tolist()
-    ['0', '0', '1']
+    ['0', '0', '1', '1']
     """
     if not results:
         raise ValueError("`results` must hold at least one result; got none.")
