@@ -65,6 +65,11 @@ class RunSpread:
     most_equal: int = field(metadata=stored_as.attribute("run_most_equal"))
 
 
+def missed_by(n_runs: int) -> str:
+    """Share of all runs that an answer may have which none of some runs gave, and how often it is missed, in words."""
+    return f"{1 - _MISSED ** (1 / n_runs):.0%} of all runs in {_MISSED:.0%} of the cases"
+
+
 def run_distances(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Losses (n, n) between the runs, the mean of both orders of two."""
     losses = all_losses(draws, loss)
@@ -235,8 +240,7 @@ def judge_runs(
     if spread.most_equal == n:
         return "unknown", (
             f"All {n} runs are the same partition: the programs always find it, or their seed is fixed, or another "
-            f"answer is rare: {n} runs miss one of {1 - _MISSED ** (1 / n):.0%} of all runs in {_MISSED:.0%} of the "
-            "cases. Give each run a seed of its own."
+            f"answer is rare: {n} runs miss one of {missed_by(n)}. Give each run a seed of its own."
         )
     if samples.effective_draws < FEWEST_DRAWS <= n:
         return "unknown", f"The weights leave too few effective runs: {samples.about_weights}."

@@ -11,6 +11,7 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from posterior_consensus.answers.alignment import AlignedPartitions
+from posterior_consensus.diagnostics.groups import missed_by
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.layers.between_runs import DISTANCES, MOST_RUNS, STABILITY
 from posterior_consensus.layers.words import about_stopped
@@ -38,8 +39,8 @@ class LayerStability(Stored):
         ``distance`` of two different runs and its standard ``error``, which allows for an answer that no run gave;
         ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance /
         chance, and ``stability_error``; ``to_consensus``, the mean distance of a run from the consensus partition of
-        the others; ``agreement``, the mean over items of the probability that such a run co-clusters an item with
-        another member of its consensus cluster. Distances are in the unit of `loss`; an item of noise is a cluster of
+        the others; ``agreement``, the mean over items of the share of such runs that co-cluster an item with another
+        member of its consensus cluster. Distances are in the unit of `loss`; an item of noise is a cluster of
         its own in them. `distance` and `stability` are NaN for a single run, errors below four runs, and `stability` if
         random labels have distance 0, as with one cluster.
     distances : xarray.Dataset
@@ -171,7 +172,7 @@ class LayerStability(Stored):
             n, compared = int(n_equal.min()), "compared " * bool((n_equal < equal["n_runs"]).any())
             said.append(
                 f"All {compared}runs are equal for {display.listed(equal.index.tolist(), _MOST_NAMED)}: {n} runs miss "
-                f"an answer of {1 - _LEVEL ** (1 / n):.0%} of all runs in {_LEVEL:.0%} of the cases."
+                f"an answer of {missed_by(n)}."
             )
         return [*said, *[f"Left out, with fewer than four runs: {left_out}."] * bool(near and without)]
 
