@@ -54,7 +54,7 @@ def measured(program: str, method: str, shape: tuple[int, int, int], correlation
     """Effective sizes of traces (n_traces, n_chains, n_draws), and CPU seconds, after a call of one trace."""
     from arviz_stats.base import array_stats
 
-    from posterior_consensus.ensemble.samples import effective_size
+    from posterior_consensus.ensemble.series import effective_size
 
     def sizes(some):
         return effective_size(some) if program == "ours" else array_stats.ess(some, method=method, **METHODS[method])

@@ -18,7 +18,7 @@ from benchmarks._posteriors import dirichlet_process_draws
 from benchmarks._runner import used
 from posterior_consensus.ensemble.importance import importance
 from posterior_consensus.ensemble.partitions import enumerate_partitions
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples, Samples
 from posterior_consensus.priors.record import Sizes
 
 OBSERVATIONS, SPREAD = np.array([-2.1, -1.7, -0.2, 0.1, 0.4, 1.9, 2.6]), 2.0
@@ -302,7 +302,7 @@ def _judged(rng, posterior, chain, n_sets):
     if chain == "steps of one" and not (isinstance(posterior, Numbers) and _is_connected(posterior.chances)):
         return
     number = np.arange(CHAINS * LENGTH)
-    samples = Samples(number // LENGTH, number % LENGTH, np.full(number.size, 1.0 / number.size), named=False)
+    samples = ChainSamples(number // LENGTH, number % LENGTH, np.full(number.size, 1.0 / number.size), named=False)
     expected = posterior.expected
     for _ in range(n_sets):
         if chain == "steps of one":
@@ -319,7 +319,7 @@ def _judged(rng, posterior, chain, n_sets):
 def _rare_partitions(seed, n_sets):
     """The probability of one partition, which has as many clusters as others: its weight is not seen in that number."""
     n_draws, number = RARE_DRAWS, np.arange(RARE_DRAWS)
-    samples = Samples(4 * number // n_draws, number % (n_draws // 4), np.full(n_draws, 1.0 / n_draws), named=False)
+    samples = ChainSamples(4 * number // n_draws, number % (n_draws // 4), np.full(n_draws, 1.0 / n_draws), named=False)
     for chain in RULES[:2]:
         for expected in (2, 5, 10, 20, 50):
             rng, rows = np.random.default_rng([seed, expected, len(chain)]), []

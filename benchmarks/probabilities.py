@@ -6,7 +6,7 @@ probability, else it is drawn anew. The events are the terms of a loss.
 
 import numpy as np
 
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples
 
 CHAINS, LENGTH, EVENTS, REPETITIONS = 4, 250, 21, 500
 STAYS = (0.0, 0.5, 0.8, 0.9)
@@ -40,7 +40,7 @@ def _rows(stay, repetitions):
 def coverage(rng: np.random.Generator, stay: float, probability: float, repetitions: int) -> list[float]:
     """The rows of the table: six shares of intervals that contain the probability, and the median relative error."""
     number = np.arange(CHAINS * LENGTH)
-    samples = Samples(number // LENGTH, number % LENGTH, np.full(number.size, 1 / number.size))
+    samples = ChainSamples(number // LENGTH, number % LENGTH, np.full(number.size, 1 / number.size))
     found = [_intervals(rng, samples, stay, probability) for _ in range(repetitions)]
     hits = [
         np.mean([abs(centre - probability) <= 2 * error for centre, error in one]) for one in zip(*found, strict=True)

@@ -235,16 +235,16 @@ def test_functions_take_the_same_source_of_every_kind(number, kind, stopping, tm
         source = taken(known[name])
         np.testing.assert_array_equal(source.labels, wanted.labels)
         np.testing.assert_array_equal(source.samples.chain, wanted.samples.chain)
-        assert (source.soft is None) is (wanted.soft is None)
-        if wanted.soft is not None:
-            np.testing.assert_array_equal(source.soft.probabilities, wanted.soft.probabilities)
+        assert (source.counted_draws is not None) is (wanted.counted_draws is not None)
+        if wanted.counted_draws is None:
+            np.testing.assert_array_equal(source.probabilities, wanted.probabilities)
 
 
 def test_every_function_takes_the_same_labels_and_probabilities(stopping):
     for name, function in functions(posterior("both")).items():
         source = taken(function)
         np.testing.assert_array_equal(source.labels, DRAWS["soft"].labels, name)
-        np.testing.assert_array_equal(source.soft.probabilities, DRAWS["soft"].soft.probabilities, name)
+        np.testing.assert_array_equal(source.probabilities, DRAWS["soft"].probabilities, name)
     for name, function in functions(posterior("labels")).items():
         np.testing.assert_array_equal(taken(function).labels, DRAWS["labels"].labels, name)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import (
     Floats,
     all_losses,
@@ -359,17 +359,17 @@ def agreement_path(
     if several is None:
         sources: dict[Any, PairSource] = dict(as_draws(draws).by_chain())
     else:
-        needs = {f"loss {record.name!r}": record.needs}
-        sources = {name: as_source(one, needs) for name, one in several.items()}
+        needing = [f"loss {record.name!r}"] * record.needs_draws
+        sources = {name: as_source(one, *needing) for name, one in several.items()}
         items = next(iter(sources.values())).items
         sources = {name: _reordered(one, items) for name, one in sources.items()}
     if len(sources) < 2:
-        parts = "groups of runs" if several is None and as_draws(draws).independent else "chains"
+        parts = "chains" if several is not None else as_draws(draws).words.several_chains
         raise ValueError(
             f"`draws` must have at least two {parts}, or be a list of several analyses; got {len(sources)}."
         )
     n_entries = (len(sources) + 1) * next(iter(sources.values())).n_items ** 2
-    by_pairs = record.needs == "pairs" and memory.fits(8 * n_entries)
+    by_pairs = not record.needs_draws and memory.fits(8 * n_entries)
     chains = [_Chain(source.in_fixed_order(), record, by_pairs) for source in sources.values()]
     if n_starts is not None:
         check_count("n_starts", n_starts)
@@ -412,7 +412,7 @@ class _Chain:
         if self._by_pairs:
             together = sum((other[:, np.newaxis] == other).astype(np.float64) for other in others) / len(others)
             return PairSimilarity(self.source.items, (self._similarity + price * together) / (1.0 + price))
-        draws = draws_of(self.source)
+        draws = self.source.as_draws()
         labels = np.concatenate([draws.labels, others.astype(np.int64)])
         weights = np.concatenate([draws.weights, np.full(len(others), price / len(others))])
         return PartitionDraws.of(labels, samples=Samples.of_one_chain(len(labels)).weighted(weights), items=draws.items)
@@ -469,7 +469,7 @@ def _checked(prices: Iterable[float] | None) -> list[float]:
 
 def _visits(source: PairSource, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
     """Share (m,) of the draws nearest to each partition (m, n); ties go to the first; NaN without draws."""
-    draws = draws_if_any(source)
+    draws = source.draws
     if draws is None:
         return np.full(len(partitions), np.nan)
     nearest = loss_matrix(partitions, draws, loss).argmin(axis=0)

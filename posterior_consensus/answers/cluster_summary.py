@@ -10,13 +10,13 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.partial_partition import agreement
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
@@ -48,8 +48,8 @@ class ClusterSummary(Stored, HasLabels):
         ``mean``, ``sd`` and ``quantiles`` (over ``quantile``) of each parameter in these draws, with the standard error
         ``mcse`` of the mean and the effective sample size ``ess``. If a DataArray had the attribute ``units``, the
         coordinate ``unit`` has the unit of each parameter.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_cluster_summary"
@@ -70,7 +70,7 @@ class ClusterSummary(Stored, HasLabels):
             in_words=_IN_WORDS,
         )
     )
-    independent: bool = field(default=False, metadata=stored_as.if_true("summarized_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("summarized_independent"))
 
     @property
     def n_clusters(self) -> int:
@@ -113,16 +113,13 @@ class ClusterSummary(Stored, HasLabels):
         rows = zip(names, probabilities, self.sizes, strict=True)
         each = [f"{name}: {display.number(p)} (n = {size})" for name, p, size in rows]
         elsewhere = self.allocation.values[self.labels.values < 0]
-        words, share = words_of(self), display.number(self.probability)
-        together = "co-cluster all items of a cluster"
-        if not self.independent:
-            together = "all items of a cluster are co-clustered"
+        words, share = self.words, display.number(self.probability)
         lines = [
             (
                 words.draws,
                 f"{self.n_draws:,}, {display.with_error(share, self.mcse, words=words)} of the {words.posterior}",
             ),
-            ("clusters", f"{words.probability} that {together}, {display.listed(each, 8)}"),
+            ("clusters", f"{words.together}, {display.listed(each, 8)}"),
         ]
         if n_open:
             means = elsewhere[:, :-1].mean(axis=0)
@@ -224,7 +221,7 @@ def cluster_summary(
     weights = one_of(weights, log_weights)
     with opened(draws, var_name) as (data, var_name):
         found = find_source(data, var_name, group=group, weights=weights)
-        source = draws_of(found.source)
+        source = found.source.as_draws()
         labels, numbers, names = _partial_labels(source, partition)
         agrees = agreement(source, labels)
         rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
@@ -256,7 +253,7 @@ def cluster_summary(
         clusters=_together(source, labels).assign_coords(cluster=names_as_coordinate(names)),
         allocation=_allocation(source, [*map(str, names), "elsewhere"], first, rows),
         parameters=None if statistics is None else statistics.assign_coords(cluster=names_as_coordinate(names)),
-        independent=source.independent,
+        words=source.words,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import NO_TIME
@@ -41,8 +41,38 @@ _OF_ITEMS = ("difference", "mcse", "by_chance", "p_value", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
 _OF_PARTICLES = ("weight", "mcse", "ess")
 _LEVEL = 0.05
-_RELIABLE = 50  # effective draws of a chain: with fewer, p-values are too small too often
 _MOST_NAMED = 5  # items of a verdict
+
+
+class _Said(NamedTuple):
+    """Phrases of the verdict, and effective draws of a chain with fewer of which p-values are too small too often."""
+
+    both: str
+    equal: str
+    energy: str
+    each: str
+    more: str
+    reliable: float
+
+
+_SAID = {
+    DRAWS: _Said(
+        both="the posteriors {} and {}",
+        equal="the posteriors are equal",
+        energy="two draws are {} farther apart than two of one posterior",
+        each=" for each chain",
+        more="Run longer chains, and see whether they agree.",
+        reliable=50,
+    ),
+    RUNS: _Said(
+        both="the runs of {} and of {}",
+        equal="they are equal",
+        energy="two runs, one of each, are {} farther apart than two of the same",
+        each="",
+        more="Add runs, or name both as `groups` of `as_runs`: `diagnose` compares groups of five runs or more.",
+        reliable=0,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -183,7 +213,7 @@ def _are_near(blocks: list[PartitionDraws], n_first: int) -> npt.NDArray[np.bool
     near = np.eye(len(blocks), dtype=bool)
     for k in range(1, len(blocks)):
         one, next_one = blocks[k - 1].samples, blocks[k].samples
-        follows = k != n_first and next_one.chain[0] == one.chain[-1] and not one.independent
+        follows = k != n_first and next_one.chain[0] == one.chain[-1] and bool(one.series)
         near[k, k - 1] = near[k - 1, k] = follows
     return near
 
@@ -286,8 +316,8 @@ class PosteriorComparison(Stored):
         Number of draws of each posterior that were matched.
     stopped : str
         "interrupted" if Ctrl-C ended the search for particles, else empty. The particles are the best until then.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     doubt : str or None
         Sentences on posteriors whose chains disagree, by the R-hat of the distance from their first particle or of the
         number of clusters. None if these show no disagreement.
@@ -308,7 +338,7 @@ class PosteriorComparison(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("posterior_"))
     n_matched: int = field(metadata=stored_as.attribute("posterior_matched"))
     stopped: str = field(default="", metadata=stored_as.attribute("posterior_stopped"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("posterior_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("posterior_independent"))
     doubt: str | None = field(default=None, metadata=stored_as.attribute("posterior_doubt"))
 
     @property
@@ -331,30 +361,24 @@ class PosteriorComparison(Stored):
     @property
     def _difference(self) -> str:
         """Whether the posteriors differ, in a few sentences."""
-        words, p_values = words_of(self), self._p_values
-        both = f"the posteriors {self.names[0]} and {self.names[1]}"
-        more, error = "Run longer chains, and see whether they agree.", "Monte Carlo error"
-        equal = "the posteriors are equal"
-        if self.independent:
-            both = f"the runs of {self.names[0]} and of {self.names[1]}"
-            equal, error = "they are equal", "chance"
-            more = "Add runs, or name both as `groups` of `as_runs`: `diagnose` compares groups of five runs or more."
+        words, p_values, said = self.words, self._p_values, _SAID[self.words]
+        both = said.both.format(*self.names)
         least = int(self.ess.values.argmin())
         size = float(self.ess[least])
         known = f"an unknown {words.size}" if np.isnan(size) else f"an {words.size} of {size:.2g}"
-        of_ess = f"{self.names[least]} has {known}{' for each chain' * (not self.independent)}"
+        of_ess = f"{self.names[least]} has {known}{said.each}"
         if np.isnan(list(p_values.values())).any():
-            return f"There are too few effective {words.draws} to test whether {both} differ: {of_ess}. {more}"
-        is_rough = size < _RELIABLE and not self.independent
+            return f"There are too few effective {words.draws} to test whether {both} differ: {of_ess}. {said.more}"
+        is_rough = size < said.reliable
         rough = f" The p-values are rough, as {of_ess}: run longer chains." if is_rough else ""
         found = [name for name, p_value in p_values.items() if p_value <= _LEVEL]
         if found:
             reasons = display.joined([self._in_words(name, p_values[name]) for name in found])
             return f"{display.capitalized(both)} {'seem to ' * is_rough}differ in {reasons}.{rough}"
         return (
-            f"No difference between {both} is beyond {error}: the smallest p-value of the tests of "
+            f"No difference between {both} is beyond {words.chance}: the smallest p-value of the tests of "
             f"{display.joined(list(p_values))} is {min(p_values.values()):.2g}, corrected for their number. This does "
-            f"not show that {equal}.{rough}"
+            f"not show that {said.equal}.{rough}"
         )
 
     @property
@@ -369,9 +393,7 @@ class PosteriorComparison(Stored):
         of = self.distances["value"]
         if name == "partitions":
             energy = display.quantity(float(of.sel(measure="energy")), self.loss.unit, 2)
-            how = f"two draws are {energy} farther apart than two of one posterior"
-            if self.independent:
-                how = f"two runs, one of each, are {energy} farther apart than two of the same"
+            how = _SAID[self.words].energy.format(energy)
         elif name == "similarities":
             how = f"{float(of.sel(measure='rms similarity')):.2g} in the root mean square"
         elif name == "numbers of clusters":
@@ -394,7 +416,7 @@ class PosteriorComparison(Stored):
         return table.sort_values("difference", ascending=False, kind="stable")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        lines, words = [], words_of(self)
+        lines, words = [], self.words
         for name in _MEASURES:
             row = self.distances.sel(measure=name)
             value, error, size, chance, p_value = (float(row[column]) for column in _DISTANCES)
@@ -572,7 +594,7 @@ def compare_posteriors(
         loss=metric,
         n_matched=n_matched,
         stopped="interrupted" if any(one.stopped for one in both) else "",
-        independent=a.independent and b.independent,
+        words=a.words if a.words is b.words else DRAWS,
         doubt=_doubts(plain, both, metric, names),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +11,13 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse, special, stats
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.allocations import AllocationDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_rows, enumerate_partitions
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
@@ -225,7 +226,7 @@ def _read_items(group: stored_as.Group, name: str = "items") -> Items:
 def _read_partitions(group: stored_as.Group, name: str) -> PartitionDraws:
     labels = group["component_partitions"]
     chain, draw, weights = (stored_as.own_in(labels, f"component_{one}").values for one in _ORDER)
-    samples = Samples(chain, draw, weights)
+    samples = ChainSamples(chain, draw, weights)
     return PartitionDraws.of(labels.values, samples=samples, items=_read_items(group))
 
 
@@ -441,7 +442,7 @@ def component_similarity(
         family, own_names = _family(distribution, parameters)
         with opened(draws, var_name) as (data, var_name):
             found = find_source(data, var_name, group=group, weights=weights)
-            source = draws_of(found.source)
+            source = found.source.as_draws()
             arrays = parameters_by_draw(parameters, source.samples)
             arrays = {own_names.get(name, name): values for name, values in arrays.items()}
             families = [(family, arrays)]
@@ -482,7 +483,7 @@ def _similarity_of(
     # Components that have items, in the order of their first item; padded with the first one.
     occupied = np.zeros((source.n_draws, int(n_clusters.max())), np.intp) + components[:, :1]
     np.put_along_axis(occupied, labels.astype(np.intp), components, axis=1)
-    if source.soft is None:
+    if source.counted_draws is not None:
         similar = own = similarities([(family, taken(parameters, occupied)) for family, parameters in families])
     else:
         similar = similarities(families)
@@ -503,19 +504,26 @@ def _mean_similarity(source: PartitionDraws, similar: Floats) -> Floats:
     total = np.zeros((n_items, n_items))
     for rows in slices(source.n_draws, max(1, memory.PROBABILITIES_AT_ONCE // (n_items * n_components))):
         weighted = similar[rows] * weights[rows, np.newaxis, np.newaxis]
-        if source.soft is None:
-            labels = source.labels[rows].astype(np.intp)
-            right = np.take_along_axis(weighted, labels[:, np.newaxis], axis=2)
-            columns = (n_components * np.arange(len(labels))[:, np.newaxis] + labels).T.ravel()
-            ends = np.arange(0, columns.size + 1, len(labels))
-            left = sparse.csr_array((np.ones(columns.size), columns, ends), (n_items, right.shape[0] * n_components))
-        else:
-            probabilities = source.soft.probabilities[rows].astype(np.float64)
-            right = weighted @ probabilities.transpose(0, 2, 1)
-            left = probabilities.transpose(1, 0, 2).reshape(n_items, -1)
+        left, right = _factors(source, rows, weighted)
         total += left @ right.reshape(-1, n_items)
     np.fill_diagonal(total, 1.0)
     return np.clip((total + total.T) / 2, 0.0, 1.0)
+
+
+@singledispatch
+def _factors(source: PartitionDraws, rows: slice, weighted: Floats) -> tuple[Any, Floats]:
+    """Two factors of the sum of the similarities of some draws."""
+    labels, n_components = source.labels[rows].astype(np.intp), weighted.shape[1]
+    right = np.take_along_axis(weighted, labels[:, np.newaxis], axis=2)
+    columns = (n_components * np.arange(len(labels))[:, np.newaxis] + labels).T.ravel()
+    ends = np.arange(0, columns.size + 1, len(labels))
+    return sparse.csr_array((np.ones(columns.size), columns, ends), (source.n_items, len(right) * n_components)), right
+
+
+@_factors.register
+def _(source: AllocationDraws, rows: slice, weighted: Floats) -> tuple[Any, Floats]:
+    probabilities = source.probabilities[rows].astype(np.float64)
+    return probabilities.transpose(1, 0, 2).reshape(source.n_items, -1), weighted @ probabilities.transpose(0, 2, 1)
 
 
 def grouped(similar: Floats, n_items: Floats, tau: float) -> npt.NDArray[np.intp]:

@@ -16,7 +16,7 @@ from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, partition_of
@@ -50,8 +50,8 @@ class CredibleBall(Stored):
         Distance of every draw from the partition, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
         The metric.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     noise_from : int, or None
         For runs with noise, the number from which on a cluster of the partition or of a bound is a single item of
         noise.
@@ -76,7 +76,7 @@ class CredibleBall(Stored):
     )
     distances: xr.DataArray = field(metadata=stored_as.array("ball_distance", _STORED_SAMPLE, name="distance"))
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("ball_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("ball_independent"))
     noise_from: int | None = field(default=None, metadata=stored_as.attribute("ball_noise_from"))
     doubt: str | None = field(default=None, metadata=stored_as.attribute("ball_doubt"))
 
@@ -103,7 +103,7 @@ class CredibleBall(Stored):
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        weights, words = self.distances["weight"].values, words_of(self)
+        weights, words = self.distances["weight"].values, self.words
         covered = display.with_error(display.number(self.coverage), self.coverage_mcse, words=words)
         effective = f", {words.size} {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
         lines = [
@@ -184,10 +184,8 @@ def credible_ball(
     draws = given.in_fixed_order()
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)
-    labels, marked = draws.as_labels(partition), None
-    if draws.noise is not None:
-        marked = draws.items.as_marked_labels(partition)
-    numbers, names = numbers_in(partition, draws.items, marked)
+    labels = draws.as_labels(partition)
+    numbers, names = numbers_in(partition, draws.items, draws.as_marked_labels(partition))
     distances = loss_matrix(labels[np.newaxis], draws, metric)[0]
     tie = SAME * float(distances.max(initial=0.0))
     radius = _quantile(distances, draws, prob, tie)
@@ -203,7 +201,7 @@ def credible_ball(
     bounds, noise_from = _bounds(draws, distances, farthest), None
     for bound in bounds.values():
         bound.values = [numbered_as(labels, numbers, names)[0] for labels in bound.values]
-    if draws.noise is not None:
+    if draws.has_noise:
         noise_from = 1 + max(int(numbers.max()), *(int(bound.max()) for bound in bounds.values()))
         _number_noise([numbers, *(labels for bound in bounds.values() for labels in bound.values)], noise_from)
     return CredibleBall(
@@ -215,7 +213,7 @@ def credible_ball(
         **bounds,
         distances=given.samples.array(distances[given.own_order], "distance", loss=metric.name, unit=metric.unit),
         loss=metric,
-        independent=draws.independent,
+        words=draws.words,
         noise_from=noise_from,
         doubt=doubt_of_losses(draws, distances),
     )
@@ -246,9 +244,7 @@ def _bounds(
 ) -> dict[str, xr.DataArray]:
     """Distinct partitions among the farthest rows, -1 for noise, in the order of the draws; all are read at once."""
     rows = np.unique(np.concatenate(list(farthest.values())))
-    labels = draws.backend.of_draws(rows).astype(np.int32)
-    if draws.noise is not None:
-        labels[draws.noise[rows]] = -1
+    labels = draws.marked_labels(rows)
     bounds = {}
     for name, ties in farthest.items():
         tied = labels[np.searchsorted(rows, ties)]

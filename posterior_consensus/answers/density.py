@@ -16,12 +16,13 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, loss_matrix
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
-from posterior_consensus.ensemble.samples import Samples, autocorrelation_time
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -89,8 +90,8 @@ class PartitionDensity(HasLabels, Stored):
         the posterior than requested.
     loss : PartitionLoss
         The loss between partitions.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_density_peaks"
@@ -107,7 +108,7 @@ class PartitionDensity(HasLabels, Stored):
     step: int = field(metadata=stored_as.attribute("density_step"))
     ess: float = field(metadata=stored_as.number("density_ess"))
     loss: PartitionLoss = field(metadata=stored_as.loss("density_"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("density_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("density_independent"))
 
     def score(self, partitions: Any) -> xr.DataArray:
         """Compute the score of partitions: the mean of exp(-loss / bandwidth) over the training draws.
@@ -209,13 +210,12 @@ class PartitionDensity(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         unit, name = self.loss.unit, display.short_name_of(self.loss)
         low, high = (float(value) for value in self.sensitivity["rank_correlation"])
-        ess, words = "" if np.isnan(self.ess) else f", ESS {self.ess:,.0f}", words_of(self)
-        of = f"the {words.draws}" if self.independent else f"a {words.chain}"
+        ess, words = "" if np.isnan(self.ess) else f", ESS {self.ess:,.0f}", self.words
         smallest = display.at_least(1 / (1 + self.scores.size), ".2g")
         every = "every one" if self.step == 1 else f"one in {self.step}"
         lines = [
             ("score", f"mean of exp(-{name} / {display.quantity(self.bandwidth, unit, 4)})"),
-            ("training", f"{len(self.training):,} {words.draws}, {every} of {of}"),
+            ("training", f"{len(self.training):,} {words.draws}, {every} of {words.all_or_each}"),
             ("calibration", f"{self.scores.size:,} {words.draws}{ess}; p-values are at least {smallest}"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
             ("modes", f"of the score at this bandwidth, which may be one over several {words.group}s of {words.draws}"),
@@ -357,7 +357,7 @@ def partition_density(
         step=step,
         ess=calibrating.n_draws / draws_worth_one(among, calibrating.samples, h),
         loss=record,
-        independent=all_draws.independent,
+        words=all_draws.words,
     )
 
 
@@ -407,7 +407,7 @@ def draws_worth_one(losses: Floats, samples: Samples, bandwidth: float) -> float
     The correlation at lag s is 1 - m_s / m. Here m_s is the mean of 1 - kernel over draws s steps apart, and m its mean
     over all pairs of draws.
     """
-    if samples.independent:
+    if not samples.series:
         return 1.0
     n = samples.n_draws
     differ = -np.expm1(-losses / bandwidth)

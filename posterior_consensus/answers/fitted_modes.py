@@ -17,6 +17,7 @@ from posterior_consensus.consensus.perturbation.mixture import Mixture, as_indep
 from posterior_consensus.consensus.perturbation.probability import Mode, is_exact, log_joint
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import (
     canonical_rows,
     distinct_rows,
@@ -26,7 +27,7 @@ from posterior_consensus.ensemble.partitions import (
 )
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
@@ -68,8 +69,8 @@ class PartitionModes(Stored):
         Lower bound plus log prior after each step of the last ascent; it never falls.
     converged : bool
         Whether no probability changed by more than 1e-5 in the last step.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     is_noise : xarray.DataArray of shape (n_modes, n_items), dtype bool, or None
         Whether an item is noise in the mode: alone in its cluster, and noise in at least half of the mode's runs. None
         unless runs have noise.
@@ -88,7 +89,7 @@ class PartitionModes(Stored):
     evidence: dict[int, float] = field(metadata=stored_as.by_number("mode_evidence", "n_modes"))
     trace: np.ndarray = field(metadata=stored_as.values("mode_trace", "mode_step"))
     converged: bool = field(metadata=stored_as.flag("mode_converged"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("mode_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("mode_independent"))
     is_noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("mode_is_noise"))
 
     @property
@@ -305,11 +306,11 @@ class PartitionModes(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         clear = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
-        last, ended = max(self.evidence), ", not at a maximum yet" if self.independent else ", not converged"
+        last, ended = max(self.evidence), self.words.not_at_maximum
         rises = "; the evidence still rises" * (1 < last == max(self.evidence, key=lambda g: self.evidence[g]))
         lines = [
             (
-                words_of(self).draws,
+                self.words.draws,
                 f"{len(self.responsibilities):,}, {clear:.0%} of them in one mode with probability above 0.95",
             ),
             ("log-likelihood", display.number(self.log_likelihood)),
@@ -429,7 +430,7 @@ def fit_modes(
     if isinstance(n_modes, str):
         if n_modes != "auto":
             raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
-        chains = None if draws.samples.independent else draws.without_zero_weights().samples.chains
+        chains = draws.without_zero_weights().samples.series
         best, evidence = _selected(used, chains, fit, min(max_modes, distinct), progressbar)
     else:
         number = min(check_count("n_modes", n_modes), distinct)
@@ -493,7 +494,7 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence
     surprise = abs(_over_modes(xr.DataArray(log_joint(modes, draws), dims=("sample", "mode"))).values) / np.log(2)
     sample = draws.samples.coords
     labels, is_noise = memberships.argmax(axis=2).astype(np.int32), None
-    if draws.noise is not None:
+    if isinstance(draws, NoisyRuns):
         weights = draws.weights * np.nan_to_num(responsibilities.T)
         found = [with_noise_marked(row, draws.noise, own) < 0 for row, own in zip(labels, weights, strict=True)]
         is_noise = draws.items.array(np.stack(found), "is_noise", ("mode", ...))
@@ -511,6 +512,6 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence
         evidence=evidence,
         trace=np.array(fitted.trace),
         converged=fitted.converged,
-        independent=draws.independent,
+        words=draws.words,
         is_noise=is_noise,
     )

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from posterior_consensus.answers.scored_links import ScoredLinks, named_ends, scored_links
 from posterior_consensus.answers.similarity_matrix import check_threshold
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, cluster_names, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
@@ -23,7 +23,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -58,8 +58,8 @@ class StableComponents(HasLabels, Stored):
         items.
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_stable_components"
@@ -73,7 +73,7 @@ class StableComponents(HasLabels, Stored):
         )
     )
     n_draws: int | None = field(metadata=stored_as.attribute("stable_components_draws"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("stable_components_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("stable_components_independent"))
 
     @property
     def n_components(self) -> int:
@@ -103,12 +103,11 @@ class StableComponents(HasLabels, Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         alone = int(np.sum(self.sizes.values == 1))
-        in_chains = "items, one after the other" if self.independent else "items, in chains"
-        within = "every two items" if self.linkage == "complete" else in_chains
+        within = "every two items" if self.linkage == "complete" else f"items, {self.words.in_a_row}"
         lines = [
             ("threshold", f"{self.threshold:g}" + ("" if self.threshold == 1 else f", between {within}")),
             ("of one item", str(alone)),
-            (words_of(self).draws, display.number_of_draws(self.n_draws, words_of(self))),
+            (self.words.draws, display.number_of_draws(self.n_draws, self.words)),
         ]
         count = display.counted(self.n_components, "component")
         title = f"StableComponents: {self.labels.size:,} items ({self.labels.dims[0]}) in {count}"
@@ -182,7 +181,7 @@ def stable_components(
     if not isinstance(source, ScoredPairs):
         signatures = source.signatures()
     _, first = np.unique(signatures, return_index=True)
-    if first.size <= _MOST_IN_CURVE or threshold < 1 or hard_draws(source) is None:
+    if first.size <= _MOST_IN_CURVE or threshold < 1 or source.counted_draws is None:
         classes, numbers = _classes(source, first, threshold, linkage)
         curve = xr.DataArray(numbers, {"threshold": _THRESHOLDS}, ("threshold",), "n_components")
         signatures = classes[signatures]
@@ -192,7 +191,7 @@ def stable_components(
         linkage=linkage,
         curve=curve,
         n_draws=source.n_draws,
-        independent=source.independent,
+        words=source.words,
     )
 
 
@@ -266,8 +265,8 @@ class Links(Stored):
         Number of draws.
     components : str
         Whether the number of clusters estimates a number of components, in words: under the prior, if it is given.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_links"
@@ -279,7 +278,7 @@ class Links(Stored):
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("link_cluster_names"))
     n_draws: int = field(metadata=stored_as.attribute("links_draws"))
     components: str = field(default=DRAWS.number, metadata=stored_as.attribute("links_components"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("links_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("links_independent"))
 
     @property
     def within(self) -> npt.NDArray[np.bool_]:
@@ -346,7 +345,7 @@ class Links(Stored):
 
     def _parts(self) -> display.Parts:
         sure, uncertain, unlikely = self.n_by_certainty
-        total, words = self.sizes.sel(size="all"), words_of(self)
+        total, words = self.sizes.sel(size="all"), self.words
         mean = display.with_error(f"{float(total['mean']):.4g}", float(total["mcse"]), float(total["ess"]), words)
         counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {UNLIKELY:g}"
         whole = f"the {words.draws}"
@@ -484,7 +483,7 @@ def links(
         )
     if loss is not None:
         raise ValueError(f"`loss` is the loss of scored pairs; draws take none; got {loss!s}.")
-    taken, threshold = draws_of(source, "`links`"), check_threshold(_LEAST if threshold is None else threshold)
+    taken, threshold = source.as_draws("`links`"), check_threshold(_LEAST if threshold is None else threshold)
     prior = None if prior is None else check_prior(prior)
     pairs = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, threshold), strict=True)]
     columns = dict(zip(("first", "second", "similarity"), pairs, strict=True))
@@ -496,8 +495,8 @@ def links(
         threshold=threshold,
         names=cluster_names(partition, taken.items.reordered(partition)),
         n_draws=taken.n_draws,
-        components=words_of(taken).number if prior is None else prior.about_components,
-        independent=taken.independent,
+        components=taken.words.number if prior is None else prior.about_components,
+        words=taken.words,
     )
 
 
@@ -522,12 +521,9 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
     addends = draws.samples.addends[0][order]
     totals = np.add.reduceat(addends, starts)
     items, at = np.unique(np.concatenate([first, second]), return_inverse=True)
-    some = draws.of_items(items) if draws.soft is not None else None
-    columns = draws.backend.columns(items) if some is None else some.as_soft("`links`").probabilities.swapaxes(0, 1)
-    columns = columns[:, order]
+    columns = draws.of_items(items).columns()[:, order]
     for part in memory.parts(first.size, 16 * columns[0].size):
-        one, other = columns[at[: first.size][part]], columns[at[first.size :][part]]
-        agree = np.equal(one, other) if some is None else np.einsum("ptk,ptk->pt", one, other, dtype=np.float64)
+        agree = draws.together(columns[at[: first.size][part]], columns[at[first.size :][part]])
         sums = np.add.reduceat(agree * addends, starts, axis=1)
         means = np.divide(sums, totals, out=np.zeros(sums.shape), where=totals > 0)
         error[part] = np.sqrt(draws.samples.squared_errors((means.shape[0],), (means - similarity[part, np.newaxis]).T))

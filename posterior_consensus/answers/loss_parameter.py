@@ -16,7 +16,6 @@ from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.threshold import calibrated, consistent_interval
-from posterior_consensus.ensemble.draws import draws_if_any, draws_of
 from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_loss
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSource
@@ -26,7 +25,7 @@ from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, as_dataset
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -71,8 +70,8 @@ class LossPath(Stored):
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of float
         Values that were not searched because of Ctrl-C; partitions and table leave them out.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_loss_path"
@@ -83,7 +82,7 @@ class LossPath(Stored):
     n_draws: int | None = field(metadata=stored_as.attribute("path_draws"))
     stopped: str = field(default="", metadata=stored_as.attribute("path_stopped"))
     missing: tuple[float, ...] = field(default=(), metadata=stored_as.names("path_missing"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("path_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("path_independent"))
 
     @property
     def parameter(self) -> str:
@@ -137,7 +136,7 @@ class LossPath(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         values, clusters = self.table[self.parameter].values, self.table["n_clusters"].values
-        words = words_of(self)
+        words = self.words
         same = int(np.sum(self.table["distance_to_previous"].values[1:] == 0))
         lines = [
             ("loss", display.name_and_unit(self.loss)),
@@ -219,9 +218,9 @@ def loss_path(
     """
     source = as_source(draws).in_fixed_order()
     check_no_method(loss)
-    dim, factory = _family("binder" if loss is None and draws_if_any(source) is None else loss)
+    dim, factory = _family("binder" if loss is None and source.draws is None else loss)
     if dim == "a":
-        draws_of(source, "loss 'vi'")
+        source.as_draws("loss 'vi'")
     grid = _grid(dim, values)
     rng = as_generator(random_seed)
     searched, stopped = _searched(source, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)
@@ -245,13 +244,13 @@ def loss_path(
         mcse,
         ess,
         of_pairs,
-        np.full(a.size, np.nan) if draws_if_any(source) is None else mean_loss(source, labels, vi()),
+        np.full(a.size, np.nan) if source.draws is None else mean_loss(source, labels, vi()),
         np.array([np.nan, *distances]),
     )
     coords: dict[str, Any] = {dim: grid, "a": (dim, a)}
     table = xr.Dataset({name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}, coords)
     partitions = source.items.array(labels, "partitions", (dim, ...), coords)
-    return LossPath(partitions, table, factory(), source.n_draws, stopped, missing, independent=source.independent)
+    return LossPath(partitions, table, factory(), source.n_draws, stopped, missing, words=source.words)
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
@@ -303,7 +302,7 @@ def _best_for_each(
     source: PairSource, found: npt.NDArray[Any], a: Floats, factory: Callable[..., PartitionLoss]
 ) -> tuple[npt.NDArray[Any], Floats, Floats, Floats]:
     """The best of all partitions found, for each cost, its expected loss, and the error and sample size of that."""
-    draws = draws_if_any(source)
+    draws = source.draws
     # Losses are linear in a: two costs determine them at all costs.
     if draws is None:
         at_half, at_three_halves = (mean_loss(source, found, factory(one))[:, np.newaxis] for one in (0.5, 1.5))

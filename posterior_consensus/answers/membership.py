@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,14 +10,15 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
-from posterior_consensus.ensemble.draws import PartitionDraws, clusters_of, draws_if_any
+from posterior_consensus.ensemble.allocations import AllocationDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.importance import most_pareto_k, smoothed
 from posterior_consensus.ensemble.items import NOISE, Clusters, Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.labels import slices
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.ensemble.samples import Samples, effective_size
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.ensemble.switching import (
     Numbers,
@@ -30,7 +31,7 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
@@ -77,8 +78,8 @@ class Membership(Stored):
     ess : xarray.DataArray of shape (n_items,) or None
         Effective sample size of the weights of the draws given each new item's value; NaN if the tail of the
         weights is too heavy, or a chain has fewer than four draws. None if new items have no weights of their own.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_membership"
@@ -89,7 +90,7 @@ class Membership(Stored):
     numbers: tuple[int, ...] = field(metadata=stored_as.names("membership_numbers"))
     conditional_on: str = field(default="", metadata=stored_as.attribute("membership_conditional_on"))
     ess: xr.DataArray | None = field(default=None, metadata=stored_as.array("membership_ess"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("membership_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("membership_independent"))
 
     @property
     def reason(self) -> xr.DataArray:
@@ -147,16 +148,16 @@ class Membership(Stored):
             ("mean of own", display.number(table["probability"].mean())),
             (f"below {EVEN:g}", display.counted(int((table["probability"] < EVEN).sum()), "item")),
             ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
-            (f"largest {words_of(self).mcse}", display.number(float(self.mcse.max())) + self._rough()),
+            (f"largest {self.words.mcse}", display.number(float(self.mcse.max())) + self._rough()),
             *([("given", self.conditional_on)] if self.conditional_on else []),
             *self._about_weights(),
         ]
         title = f"Membership: {n_items:,} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
-        return f"{title}, least {words_of(self).probable} first", lines, table.sort_values("probability", kind="stable")
+        return f"{title}, least {self.words.probable} first", lines, table.sort_values("probability", kind="stable")
 
     def _rough(self) -> str:
         """Warning that the standard errors are rough, from the effective sample size that they have in all."""
-        share, words = self.probabilities.values, words_of(self)
+        share, words = self.probabilities.values, self.words
         varies = (share > 0) & (share < 1)  # errors of the others allow for events that no draw shows
         squares = np.square(self.mcse.values[varies]).sum()
         size = float(np.sum(share[varies] * (1 - share[varies])) / squares) if squares > 0 else np.nan
@@ -246,14 +247,22 @@ def membership(draws: Any, partition: Any = None) -> Membership:
            [0.  , 1.  , 0.  ]])
     """
     draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
-    own = clusters_of(draws, partition)
+    own = draws.clusters_of(partition)
     check_size(draws.n_items, own.labels)
-    if draws.soft is None:
-        values, errors = _of_labels(draws, own)
-    else:
-        values, errors = of_components(draws, draws.soft, own.labels)
+    values, errors = _tables(draws, own)
     errors = draws.samples.probability_errors(values, errors)
-    return as_membership(values, errors, own.labels, draws.items, own.names, own.numbers, independent=draws.independent)
+    return as_membership(values, errors, own.labels, draws.items, own.names, own.numbers, words=draws.words)
+
+
+@singledispatch
+def _tables(draws: PartitionDraws, own: Clusters) -> tuple[Floats, Floats]:
+    """Probabilities (n, K + 1) that items are in clusters, or elsewhere, and their errors."""
+    return _of_labels(draws, own)
+
+
+@_tables.register
+def _(draws: AllocationDraws, own: Clusters) -> tuple[Floats, Floats]:
+    return of_matched(matched_components(draws, own.labels), draws.probabilities, draws.samples)
 
 
 def check_size(n_items: int, labels: Labels) -> None:
@@ -302,19 +311,26 @@ class OwnClusters(NamedTuple):
     misplaced: Floats
 
 
+@singledispatch
 def own_membership(source: PairSource, labels: Labels, noise: int | None = None) -> OwnClusters | None:
     """How surely items are in their clusters; None without draws, or if there are too many clusters to match.
 
     `noise` is the number of the cluster of noise.
     """
-    draws, n_clusters = draws_if_any(source), int(labels.max()) + 1
-    if draws is None:
-        return None
-    if draws.soft is not None:
-        matched = matched_components(draws, labels)
-        values, _ = of_matched(matched, draws.soft, draws.samples)
-        return OwnClusters(_of_columns(values, labels), draws.n_items - _expected_inside(matched, draws.soft, labels))
-    cells = int(draws.starts[-1]) * n_clusters
+    return None
+
+
+@own_membership.register
+def _(draws: AllocationDraws, labels: Labels, noise: int | None = None) -> OwnClusters:
+    matched = matched_components(draws, labels)
+    values, _ = of_matched(matched, draws.probabilities, draws.samples)
+    outside = draws.n_items - _expected_inside(matched, draws.probabilities, labels)
+    return OwnClusters(_of_columns(values, labels), outside)
+
+
+@own_membership.register
+def _(draws: PartitionDraws, labels: Labels, noise: int | None = None) -> OwnClusters | None:
+    cells = int(draws.starts[-1]) * (int(labels.max()) + 1)
     if cells > _MOST_CELLS or not memory.fits(4 * cells):
         return None
     addends, total = draws.samples.addends
@@ -328,13 +344,13 @@ def own_membership(source: PairSource, labels: Labels, noise: int | None = None)
     return OwnClusters(np.concatenate(own) / total, outside)
 
 
-def _expected_inside(matched: Matched, soft: AllocationProbabilities, labels: Labels) -> Floats:
+def _expected_inside(matched: Matched, probabilities: npt.NDArray[np.floating], labels: Labels) -> Floats:
     """Expected number of items (n_draws,) that are in the component matched with their cluster."""
-    n_draws, n_items, _ = soft.probabilities.shape
+    n_draws, n_items, _ = probabilities.shape
     inside = [
         np.einsum(
             "tn,tn->t",
-            np.take_along_axis(soft.probabilities[rows], matched.order[rows][:, labels, np.newaxis], axis=2)[..., 0],
+            np.take_along_axis(probabilities[rows], matched.order[rows][:, labels, np.newaxis], axis=2)[..., 0],
             matched.there[rows][:, labels],
             dtype=np.float64,
         )
@@ -355,11 +371,9 @@ def matched_clusters(draws: PartitionDraws, counts: npt.NDArray[np.int32], n_clu
     """
     counts, starts = counts[:, :n_clusters], draws.starts
     matched = np.full(len(counts), -1)
-    if draws.noise is not None:
-        kept = ~draws.noise_rows()
+    kept = ~draws.noise_rows()
+    if not kept.all():
         counts, starts = counts[kept], np.unique(np.concatenate([[0], np.cumsum(kept)])[starts])
-    else:
-        kept = np.ones(len(counts), np.bool_)
     if counts.size:
         n_draws = starts.size - 1
         some = slices(n_draws, max(1, memory.CELLS_AT_ONCE * n_draws // counts.size))
@@ -416,12 +430,6 @@ def _own_of_block(
     return own
 
 
-def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: Labels) -> tuple[Floats, Floats]:
-    """Memberships of the items of `soft`, with the components of each draw matched with the clusters `labels`."""
-    matched = matched_components(draws, labels)
-    return of_matched(matched, soft, draws.samples)
-
-
 def matched_components(draws: PartitionDraws, labels: Labels) -> Matched:
     """Match the components of each draw with the clusters of a partition."""
     known = draws.as_soft("`draws`").probabilities
@@ -433,13 +441,13 @@ def matched_components(draws: PartitionDraws, labels: Labels) -> Matched:
     return Matched(np.minimum(order, n_components - 1), there)
 
 
-def of_matched(matched: Matched, soft: AllocationProbabilities, samples: Samples) -> tuple[Floats, Floats]:
-    """Memberships (n_items, n_clusters + 1) of the items of `soft`, and their standard errors, over these samples."""
-    n_draws, n_items, _ = soft.probabilities.shape
+def of_matched(matched: Matched, probabilities: npt.NDArray[np.floating], samples: Samples) -> tuple[Floats, Floats]:
+    """Memberships (n_items, n_clusters + 1) of items with these probabilities, and their standard errors."""
+    n_draws, n_items, _ = probabilities.shape
     order, there = matched
 
     def mean_over(rows: Rows, some: slice) -> Floats:
-        taken = np.take_along_axis(soft.probabilities[rows, some], order[rows, np.newaxis], axis=2)
+        taken = np.take_along_axis(probabilities[rows, some], order[rows, np.newaxis], axis=2)
         weights = samples.weights[rows]
         weighted = weights[:, np.newaxis] * there[rows] / max(weights.sum(), _TINY)
         mean = np.einsum("tc,tnc->nc", weighted, taken, dtype=np.float64)
@@ -487,8 +495,8 @@ class ItemUncertainty(Stored):
     noise, noise_mcse : xarray.DataArray of shape (n_items,), dtype float64, or None
         Share of runs that call each item noise, and its standard error; None unless runs have noise. Items of noise
         have the last number in `cluster`, whose name is "noise", and no similarity; `nearest` is never noise.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_item_uncertainty"
@@ -499,7 +507,7 @@ class ItemUncertainty(Stored):
     nearest_similarity: xr.DataArray = field(metadata=stored_as.array("item_nearest_similarity"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("item_cluster_names"))
     membership: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_membership"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("item_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("item_independent"))
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise"))
     noise_mcse: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise_mcse"))
 
@@ -563,7 +571,7 @@ def _doubted(items: ItemUncertainty) -> list[tuple[str, str]]:
     below = display.counted(int((by_doubt(items) < EVEN).sum()), "item")
     if items.membership is None:
         return [(f"similarity below {EVEN:g}", below)]
-    number = f"{misplaced_in_words(items)} {words_of(items).misplaced}"
+    number = f"{misplaced_in_words(items)} {items.words.misplaced}"
     return [("misplaced", number), (f"membership below {EVEN:g}", below)]
 
 
@@ -576,7 +584,7 @@ def by_doubt(items: ItemUncertainty) -> pd.Series:
 def misplaced_in_words(items: ItemUncertainty) -> str:
     """Expected number of misplaced items, to the digits that its error allows, with its error."""
     value, _ = display.rounded(items.misplaced, items.misplaced_mcse)
-    return display.with_error(value, items.misplaced_mcse, items.misplaced_ess, words_of(items))
+    return display.with_error(value, items.misplaced_mcse, items.misplaced_ess, items.words)
 
 
 def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
@@ -628,9 +636,9 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     3           1        0.75        0               0.000   0.750        1.00
     """
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
-    named = clusters_of(source, partition)
+    named = source.clusters_of(partition)
     similarity, nearest, nearest_similarity = own_and_nearest(source, named.labels, named.noise)
-    own, draws = own_membership(source, named.labels, named.noise), draws_if_any(source)
+    own, draws = own_membership(source, named.labels, named.noise), source.draws
     further: dict[str, Any] = {**_noise_of(source)}
     if own is not None and draws is not None:
         further |= _of_misplaced(own.misplaced, draws.samples)
@@ -641,7 +649,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
         nearest_similarity=source.items.array(nearest_similarity, "nearest_similarity"),
         names=named.names,
         membership=None if own is None else source.items.array(own.membership, "membership"),
-        independent=source.independent,
+        words=source.words,
         **further,
     )
 
@@ -652,11 +660,14 @@ def _of_misplaced(numbers: Floats, samples: Samples) -> dict[str, Any]:
     return {"misplaced": float(samples.mean(numbers)), "misplaced_mcse": error, "misplaced_ess": size}
 
 
+@singledispatch
 def _noise_of(source: PairSource) -> dict[str, xr.DataArray]:
     """Share of runs that call each item noise, and its standard error; nothing without noise."""
-    draws = draws_if_any(source)
-    if draws is None or draws.noise is None:
-        return {}
+    return {}
+
+
+@_noise_of.register
+def _(draws: NoisyRuns) -> dict[str, xr.DataArray]:
     samples, noise = draws.samples, draws.noise
     parts = slices(draws.n_items, max(1, memory.CELLS_AT_ONCE // draws.n_draws))
     errors = [samples.mcse(noise[:, items].T.astype(np.float64)) for items in parts]
@@ -767,13 +778,13 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     labels, given = known.as_labels(partition), known.items.reordered(partition)
     check_size(new.n_items, labels)
     density = soft.log_density if log_density is None else _log_density(log_density, new)
-    matched, soft = matched_components(known, labels), soft.take(order)
+    matched, probabilities = matched_components(known, labels), soft.probabilities[order]
     if density is None:
-        values, errors = of_matched(matched, soft, known.samples)
+        values, errors = of_matched(matched, probabilities, known.samples)
         errors = known.samples.probability_errors(values, errors)
         of_new: dict[str, Any] = {"conditional_on": OLD_DATA}
     else:
-        values, errors, sizes = _given_each(matched, soft, density[order], known.samples)
+        values, errors, sizes = _given_each(matched, probabilities, density[order], known.samples)
         of_new = {"conditional_on": NEW_DATA, "ess": new.items.array(sizes, "ess")}
     cluster = np.where(np.isnan(values).any(axis=1), values.shape[1] - 1, values.argmax(axis=1))
     named = cluster_names(partition, given), cluster_numbers(partition, given)
@@ -799,7 +810,7 @@ def _log_density(given: Any, new: PartitionDraws) -> Floats:
 
 
 def _given_each(
-    matched: Matched, soft: AllocationProbabilities, log_density: Floats, samples: Samples
+    matched: Matched, probabilities: npt.NDArray[np.floating], log_density: Floats, samples: Samples
 ) -> tuple[Floats, Floats, Floats]:
     """Memberships of each item over the draws with its own weights, their errors, and the weights' effective sizes."""
     n_items = log_density.shape[1]
@@ -810,19 +821,8 @@ def _given_each(
         own = smoothed(samples, log_density[:, j])
         if own.pareto_k > limit and own.samples.effective_draws < _NEARLY_EQUAL * samples.effective_draws:
             continue
-        sizes[j] = effective_weights(own.samples)
+        sizes[j] = own.samples.effective_weights
         if sizes[j] >= FEWEST_EFFECTIVE:
-            value, error = of_matched(matched, soft.of_items(np.array([j])), own.samples)
+            value, error = of_matched(matched, probabilities[:, [j]], own.samples)
             values[j], errors[j] = value[0], own.samples.probability_errors(value, error, sizes[j])[0]
     return values, errors, sizes
-
-
-def effective_weights(samples: Samples) -> float:
-    """Effective sample size of the weights of correlated draws; NaN if a chain has fewer than four draws."""
-    if not samples.has_errors:
-        return np.nan
-    if samples.independent:
-        return samples.effective_draws
-    chains = samples.by_chain(samples.weights)[np.newaxis]
-    share = float(effective_size(chains)[0]) / chains.size
-    return samples.effective_draws * min(1.0, share)

@@ -200,7 +200,7 @@ class _Regions:
     def _effective(self, values: Floats) -> Floats:
         """Effective sample size for the mean of each row; NaN if there is no standard error."""
         most = self._samples.effective_draws
-        if self._samples.independent:
+        if not self._samples.series:
             return np.full(len(values), most)
         if self._independent:
             return np.full(len(values), min(most, _SUPPOSED))

@@ -10,17 +10,23 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import check_needs, draws_if_any
-from posterior_consensus.ensemble.expectation import ComparedLosses, Floats, compared_losses, mean_loss, usual_loss
+from posterior_consensus.ensemble.expectation import (
+    ComparedLosses,
+    Floats,
+    compared_losses,
+    judged_labels,
+    mean_loss,
+    usual_loss,
+)
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import Loss, NoiseLoss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
@@ -63,8 +69,8 @@ class LossByNClusters(Stored):
     missing : tuple of int
         Numbers of clusters that the table leaves out: they were not searched because of Ctrl-C, or the items that at
         most half of the runs call noise do not form so many.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_loss_by_n_clusters"
@@ -75,7 +81,7 @@ class LossByNClusters(Stored):
     n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
     stopped: str = field(default="", metadata=stored_as.attribute("by_n_clusters_stopped"))
     missing: tuple[int, ...] = field(default=(), metadata=stored_as.names("by_n_clusters_missing"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("by_n_clusters_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("by_n_clusters_independent"))
 
     @property
     def best(self) -> int:
@@ -99,11 +105,11 @@ class LossByNClusters(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        numbers, words = self.table["n_clusters"].values, words_of(self)
+        numbers, words = self.table["n_clusters"].values, self.words
         others = [str(k) for k in self.within_error if k != self.best]
         lines = [
             ("least", display.counted(self.best, "cluster")),
-            ("within two SE" if self.independent else "within Monte Carlo error", ", ".join(others) or "none"),
+            (words.within, ", ".join(others) or "none"),
             ("loss", display.name_and_unit(self.loss)),
             (words.draws, display.number_of_draws(self.n_draws, words)),
             *display.about_errors(self.table["ess"], words),
@@ -202,7 +208,8 @@ def loss_by_n_clusters(
     array([0, 0, 1, 2], dtype=int32)
     """
     asked = None if loss is None else as_loss(loss)
-    source = as_source(draws, {} if asked is None else {f"loss {asked.name!r}": asked.needs}).in_fixed_order()
+    needing = [f"loss {asked.name!r}"] if asked is not None and asked.needs_draws else []
+    source = as_source(draws, *needing).in_fixed_order()
     record = as_loss(asked, default=usual_loss(source))
     if isinstance(source, ScoredPairs):
         source = source.all_pairs("A number of clusters", "consensus_partition chooses it by component.")
@@ -227,7 +234,7 @@ def loss_by_n_clusters(
         n_draws=source.n_draws,
         stopped=searches.stopped,
         missing=tuple(k for k in requested if k not in searches.best),
-        independent=source.independent,
+        words=source.words,
     )
 
 
@@ -304,7 +311,7 @@ class _Searches:
 
     def _splits(self, labels: Labels) -> list[Labels]:
         """The best few partitions with one cluster split in two, around two dissimilar items; none with noise."""
-        if isinstance(self._loss, NoiseLoss):
+        if self._loss.has_noise:
             return []
         links, _ = self._source.links(labels)
         splits = []
@@ -319,7 +326,7 @@ class _Searches:
 
     def _unions(self, labels: Labels) -> list[Labels]:
         """The best few partitions with two clusters merged, among the most similar pairs; none with noise."""
-        if isinstance(self._loss, NoiseLoss):
+        if self._loss.has_noise:
             return []
         sizes = np.bincount(labels)
         links, _ = self._source.links(labels)
@@ -339,7 +346,7 @@ class _Searches:
 def default_numbers(source: PairSource, best: int) -> list[int]:
     """Consecutive numbers of clusters that cover the probable numbers and the best partition's, plus one either way."""
     numbers = [best - _BESIDE + 1, best + _BESIDE - 1]
-    if (draws := draws_if_any(source)) is not None:
+    if (draws := source.draws) is not None:
         shares = np.bincount(draws.n_clusters, draws.weights)
         numbers = [best, *np.flatnonzero(shares >= _LEAST_PROBABILITY).tolist()]
     return list(range(max(1, min(numbers) - 1), min(source.n_items, max(numbers) + 1) + 1))
@@ -357,7 +364,7 @@ def _checked(n_clusters: Any, n_items: int) -> list[int]:
 
 
 def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:
-    draws = draws_if_any(source)
+    draws = source.draws
     if draws is None:
         return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
     has = (draws.n_clusters == np.array(numbers)[:, np.newaxis]).astype(np.float64)
@@ -385,8 +392,8 @@ class ClusterMerges(Stored):
         Names of the clusters in the partition, by number.
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_dendrogram"
@@ -396,7 +403,7 @@ class ClusterMerges(Stored):
     loss: Loss = field(metadata=stored_as.loss("merged_"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("merged_names"))
     n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("merged_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("merged_independent"))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the merges.
@@ -409,7 +416,7 @@ class ClusterMerges(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        words = words_of(self)
+        words = self.words
         lines = [
             ("loss", display.name_and_unit(self.loss)),
             (words.draws, display.number_of_draws(self.n_draws, words)),
@@ -474,9 +481,7 @@ def cluster_merges(
     """
     partition, source = partition_of(draws, partition), as_source(draws).in_fixed_order()
     record = as_loss(loss, partition, default=usual_loss(source))
-    check_needs(source, {f"loss {record.name!r}": record.needs})
-    labels_of = source.items.as_marked_labels if isinstance(record, NoiseLoss) else source.as_labels
-    labels = labels_of(partition)
+    labels = judged_labels(source, partition, record)
     n_clusters = int(labels.max()) + 1
     memory.check(4 * n_clusters * labels.size, f"{n_clusters} partitions of {labels.size} items, one for each merge,")
     given = np.asarray(source.items.reordered(partition))[labels >= 0]
@@ -489,7 +494,7 @@ def cluster_merges(
         loss=record,
         names=cluster_names(partition, given),
         n_draws=source.n_draws,
-        independent=source.independent,
+        words=source.words,
     )
 
 

@@ -29,7 +29,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
 from posterior_consensus.runtime.executor import NO_TIME, Clock, Executor, n_threads
@@ -90,8 +90,8 @@ class PartialPartition(Stored, HasLabels):
         Name of each cluster number, including clusters of the given partition without assigned items.
     stopped : str
         Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "plot_partial_partition"
@@ -113,7 +113,7 @@ class PartialPartition(Stored, HasLabels):
     expected_loss_ess: float = field(metadata=stored_as.number("partial_expected_loss_ess"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("partial_names"))
     stopped: str = field(default="", metadata=stored_as.attribute("partial_stopped"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("partial_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("partial_independent"))
 
     @property
     def n_items(self) -> int:
@@ -148,12 +148,11 @@ class PartialPartition(Stored, HasLabels):
         str
             A sentence, and one on whether the probability is the requested one.
         """
-        spoken, draws = words_of(self), words_of(self).draws
+        spoken, draws = self.words, self.words.draws
         n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
         if self.n_items == 1 < n:
             pair = f"No two of the {n} items ({dim}) were found"
-            has = "a share of runs of" if self.independent else "probability"
-            return f"{pair} whose joint clustering has {has} {self.prob:g}."
+            return f"{pair} whose joint clustering has {spoken.has_probability} {self.prob:g}."
         sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0])[self._numbers])[::-1]
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
@@ -163,7 +162,7 @@ class PartialPartition(Stored, HasLabels):
             return f"In the only {spoken.draw}, {words}"
         value, _ = display.rounded(self.probability, self.mcse)
         probability = display.with_error(value, self.mcse, self.ess, spoken)
-        start = f"In a share of {probability} of the runs" if self.independent else f"With probability {probability}"
+        start = spoken.with_probability.format(probability)
         known = "is" if self.is_shown else "is not shown to be"
         by = f"by two {spoken.error}s in the half of the {draws} that did not choose the set"
         return f"{start}, {words} It {known} at least {self.prob:g}, {by}."
@@ -186,10 +185,10 @@ class PartialPartition(Stored, HasLabels):
         return table.drop(columns="share")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        words = words_of(self)
+        words = self.words
         least = f"at least {self.prob:g} of the {words.draws} that chose it"  # all that holds if no more is shown
         if self.is_shown:
-            least = f"{'a ' * self.independent}{words.probability} of at least {self.prob:g}, by two {words.mcse}s"
+            least = f"{words.a_probability} of at least {self.prob:g}, by two {words.mcse}s"
         own = f"{self.search_probability:.3g} of the {words.draws} that chose it"
         if self.n_items_bound < self.labels.size:
             own += f", of which {self.prob:g} can agree on at most {display.counted(self.n_items_bound, 'item')}"
@@ -349,7 +348,7 @@ def partial_partition(
         expected_loss_ess=size,
         names=tuple(names),
         stopped=stopped,
-        independent=draws.independent,
+        words=draws.words,
     )
 
 

@@ -4,6 +4,7 @@ In sentences, a mode is a group of draws: the statistic that separates modes is 
 """
 
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from posterior_consensus.answers.similarity_matrix import posterior_similarity_m
 from posterior_consensus.ensemble.chains import difference_is_real, largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, loss_matrix, losses_between
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, with_noise_from, with_noise_marked
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss
@@ -26,7 +28,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import Words, words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -142,7 +144,7 @@ def judged(
         Why the search for groups ended early; empty if it did not.
     """
     n_modes = len(at_modes)
-    if draws.independent:
+    if not draws.samples.series:
         return _judged_runs(draws, at_modes, number, least, stopped)
     if not draws.samples.has_errors:
         return "unknown", (), "A chain has fewer than four draws, too few to find groups: run longer chains."
@@ -372,8 +374,8 @@ class Particles(Stored):
         the draws form one group.
     draws : PartitionDraws or None
         The draws; None for particles that were read from a file.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     noise_from : int, or None
         For runs with noise, the number from which on a cluster is a single item of noise: an item alone in the
         particle, which at least half of the runs in its region call noise.
@@ -406,7 +408,7 @@ class Particles(Stored):
     n_draws_searched: int = field(metadata=stored_as.attribute("particle_draws_searched"))
     stopped: str = field(default="", metadata=stored_as.attribute("particle_stopped"))
     draws: PartitionDraws | None = field(default=None, compare=False)
-    independent: bool = field(default=False, metadata=stored_as.if_true("particle_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("particle_independent"))
     noise_from: int | None = field(default=None, metadata=stored_as.attribute("particle_noise_from"))
 
     @property
@@ -588,7 +590,7 @@ class Particles(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         value = display.quantity(self.distance, self.loss.unit)
-        distance = display.with_error(value, self.distance_mcse, self.distance_ess, words_of(self))
+        distance = display.with_error(value, self.distance_mcse, self.distance_ess, self.words)
         before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]
@@ -600,7 +602,7 @@ class Particles(Stored):
             ("path", before),
             ("meet", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]
-        status = self.status.replace("group", words_of(self).group).replace("chains", words_of(self).chains)
+        status = self.status.replace("group", self.words.group).replace("chains", self.words.chains)
         return f"Particles: {display.counted(self.n_particles, 'particle')}, {status}", lines, self.to_dataframe()
 
 
@@ -744,8 +746,9 @@ def find_particles(
     """
     given, draws = draws, draws.in_fixed_order()
     some = draws if some is None else some.in_fixed_order()
-    marked = None if partition is None or draws.noise is None else draws.items.as_marked_labels(partition)
-    numbers = None if partition is None else numbers_in(partition, draws.items, marked)
+    numbers = None
+    if partition is not None:
+        numbers = numbers_in(partition, draws.items, draws.as_marked_labels(partition))
     record = as_loss(loss, kind=PartitionLoss)
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)
@@ -783,28 +786,29 @@ def find_particles(
     result = _as_particles(draws, record, partitions, number, found, labels, unfinished)
     nearest, assignment = result.assignment.values, result.assignment.isel(sample=given.own_order)
     result = replace(result, stopped=stopped, assignment=assignment, draws=given)
-    if numbers is None and draws.noise is None:
+    if numbers is None and not draws.has_noise:
         return result
-    numbered = result.partitions.values
-    if draws.noise is not None:
-        numbered = _marked(numbered, draws, draws.noise, nearest)
+    numbered = _marked(draws, result.partitions.values, nearest)
     if numbers is not None:
         numbered = np.stack([numbered_as(partition, *numbers)[0] for partition in numbered])
-    noise_from = None if draws.noise is None else int(numbered.max()) + 1
+    noise_from = int(numbered.max()) + 1 if draws.has_noise else None
     numbered = numbered if noise_from is None else with_noise_from(numbered, noise_from)
     return replace(result, partitions=result.partitions.copy(data=numbered), noise_from=noise_from)
 
 
+@singledispatch
 def _marked(
-    partitions: npt.NDArray[np.int32],
-    draws: PartitionDraws,
-    noise: npt.NDArray[np.bool_],
-    nearest: npt.NDArray[np.int32],
+    draws: PartitionDraws, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
     """Particles (L, n) with -1 for items that are alone, and noise in at least half of the runs of the region."""
+    return partitions
+
+
+@_marked.register
+def _(draws: NoisyRuns, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     regions = [np.flatnonzero((nearest == k) & (draws.weights > 0)) for k in range(len(partitions))]
     each = zip(partitions, regions, strict=True)
-    return np.stack([with_noise_marked(labels, noise[rows], draws.weights[rows]) for labels, rows in each])
+    return np.stack([with_noise_marked(labels, draws.noise[rows], draws.weights[rows]) for labels, rows in each])
 
 
 def _as_particles(
@@ -864,7 +868,7 @@ def _as_particles(
         n_searched=searched.n_items,
         n_draws_searched=searched.n_draws,
         draws=draws,
-        independent=draws.independent,
+        words=draws.words,
     )
 
 

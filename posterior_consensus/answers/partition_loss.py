@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws, check_needs
-from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_and_error, loss_matrix, usual_loss
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import (
+    Floats,
+    all_losses,
+    judged_labels,
+    loss_and_error,
+    loss_matrix,
+    usual_loss,
+)
 from posterior_consensus.ensemble.items import Items, items_named_in, two_partitions
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import alone, is_partition
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
@@ -74,7 +82,7 @@ def partition_loss(
     single = [one for one in (partition, reference) if reference is not None and is_partition(one)]
     record = as_loss_of_draws(loss, *single)
     if len(single) == 2:
-        if isinstance(record, NoiseLoss):
+        if record.has_noise:
             items = items_named_in([partition, reference]) or Items(len(partition), "item", xr.Coordinates())
             return float(checked_losses(_one(partition, items), _one(reference, items), record)[0, 0])
         ours, theirs = two_partitions(partition, reference)
@@ -104,7 +112,7 @@ def _one(partition: Any, items: Items, name: str = "partition") -> PartitionDraw
     """One partition as draws, with its noise."""
     labels = items.as_marked_labels(partition, name)[np.newaxis]
     one = PartitionDraws.of(alone(labels))
-    return replace(one, noise=labels < 0) if labels.min() < 0 else one
+    return NoisyRuns(one.items, one.samples, one.backend, labels < 0) if labels.min() < 0 else one
 
 
 def misclassification_distance(partition: Any, reference: Any) -> float:
@@ -216,9 +224,7 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
     source = as_source(draws).in_fixed_order()
     judged, single = one_or_many(partition_of(draws, partitions, "partitions"), source.items)
     record = as_loss(loss, *judged, default=usual_loss(source))
-    check_needs(source, {f"loss {record.name!r}": record.needs})
-    labels_of = source.items.as_marked_labels if isinstance(record, NoiseLoss) else source.as_labels
-    rows = np.stack([labels_of(partition, "partitions") for partition in judged])
+    rows = np.stack([judged_labels(source, partition, record, "partitions") for partition in judged])
     expected, error, size, _ = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}
     dataset = xr.Dataset(

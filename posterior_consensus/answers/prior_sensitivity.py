@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, doubt_of_losses, draw_losses
 from posterior_consensus.ensemble.importance import Importance, importance
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -279,8 +279,8 @@ def prior_sensitivity(
     check_no_method(loss)
     with opened(draws) as (data, _):
         source = find_source(data)
-        given = draws_of(source.source).in_fixed_order()
-        if given.independent:
+        given = source.source.as_draws().in_fixed_order()
+        if not given.samples.series:
             raise ValueError(
                 f"`draws` must be draws under a prior; got {given.n_draws} independent runs, which have none. To see "
                 "how a setting of the program changes the partition, give as_layers the runs of each value."

@@ -164,7 +164,7 @@ def relabel(
         found = _reordered_to(posterior, _dims_of_draws(posterior, sample_dims), allocations)
     others = posterior.drop_dims(names)
     labels: xr.DataArray | None
-    if found.soft is None and allocations is None:
+    if allocations is None and found.counted_draws is not None:
         labels, dims, _ = found_labels(others, var_name, "posterior", sample_dims, None)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
@@ -185,7 +185,7 @@ def relabel(
         by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
         added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], clusters[n_clusters:])
     added["relabelling"] = record.assign_attrs(
-        method="ECR" if found.soft is None else "Stephens", component_dim=", ".join(names)
+        method="ECR" if found.counted_draws is not None else "Stephens", component_dim=", ".join(names)
     )
     is_node = isinstance(draws, xr.DataTree) and group not in draws.children  # `draws` is the group itself
     return with_groups(xr.DataTree() if is_node else draws, added)
@@ -200,7 +200,7 @@ def _of_a_summary(
         return None
     if probability_candidates(posterior, dims) or any(v.dtype.kind != "f" for v in posterior.data_vars.values()):
         return None
-    if isinstance(partition, HasDraws) and partition.draws.soft is not None:
+    if isinstance(partition, HasDraws) and partition.draws.counted_draws is None:
         return partition.draws
     if set(names) <= set(posterior.dims):
         raise ValueError(
@@ -235,10 +235,10 @@ def _matched(
     ascending = np.argsort(clusters)
     reference, clusters = np.argsort(ascending)[labels].astype(np.int32), clusters[ascending]
     clusters = np.append(clusters, clusters[-1] + 1 + np.arange(n_components - clusters.size))
-    if draws.soft is None:
+    if draws.counted_draws is not None:
         common = common_items(numbers, reference, n_components)
         return with_the_rest(most_in_common(common), n_components), clusters, common
-    probabilities = draws.soft.probabilities
+    probabilities = draws.as_soft("Stephens' method").probabilities
     common = expected_common_items(probabilities, reference)
     order = with_the_rest(most_in_common(common), n_components)
     return least_divergence(probabilities, draws.weights, order), clusters, common

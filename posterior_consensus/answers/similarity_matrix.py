@@ -6,7 +6,6 @@ import numpy as np
 import xarray as xr
 from scipy.sparse import csr_array
 
-from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.ensemble.similarity import pairs_of_similarity_above, similarity_errors
@@ -216,7 +215,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the posterior similarity"}
     if isinstance(source, PairSimilarity) and source.errors is not None:
         return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(attrs)
-    draws = draws_of(source)
+    draws = source.as_draws()
     attrs["n_draws"] = draws.n_draws
     errors = draws.samples.probability_errors(draws.shared_similarity, similarity_errors(draws))
     np.fill_diagonal(errors, 0.0 * np.diagonal(errors))  # unknown errors stay unknown

@@ -24,17 +24,17 @@ from posterior_consensus.bounds.components import ComponentsInfo, among_of, comp
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
-from posterior_consensus.ensemble.draws import PartitionDraws, check_needs
-from posterior_consensus.ensemble.expectation import loss_on, mean_loss, usual_loss
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import vi, within_variance
-from posterior_consensus.losses.record import Loss, NoiseLoss, PartitionLoss
+from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_seconds
@@ -150,8 +150,8 @@ class Certificate(Stored):
         The method's record of its work.
     left_out : str
         What was not computed for the bound and why, as a sentence; empty where nothing was left out.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     partition: xr.DataArray = field(metadata=stored_as.array("certified_partition", of_items=True))
@@ -164,7 +164,7 @@ class Certificate(Stored):
     better_loss: float = field(metadata=stored_as.number("better_loss", measured=True))
     info: Info | None = field(default=None, metadata=stored_as.work("certificate_info"))
     left_out: str = field(default="", metadata=stored_as.attribute("certificate_left_out"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("certificate_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("certificate_independent"))
 
     _also_stored: ClassVar = {
         "optimality_gap": stored_as.number("certified_optimality_gap"),
@@ -196,7 +196,7 @@ class Certificate(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            ("optimality gap", gap_in_words(self.optimality_gap, words_of(self).expected, among_of(self.info))),
+            ("optimality gap", gap_in_words(self.optimality_gap, self.words.expected, among_of(self.info))),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
         if isinstance(self.info, ComponentsInfo):
@@ -291,7 +291,8 @@ def certify(
     partition = partition_of(draws, partition)
     source = as_source(draws).in_fixed_order()
     record = as_loss(loss, partition, default=usual_loss(source))
-    check_needs(source, {f"loss {record.name!r}": record.needs})
+    if record.needs_draws:
+        source.as_draws(f"loss {record.name!r}")
     record = loss_on(source, record)
     check_seconds(seconds)
     budget = WorkBudget(_SECONDS_TO_CERTIFY) if seconds is None else Deadline(float(seconds))
@@ -309,7 +310,7 @@ def certificate_within(
     if isinstance(source, ScoredPairs) and record.as_binder() is None:
         source = source.all_pairs(f"loss {record.name!r}", "Binder's loss is bounded by component.")
     labels = source.as_labels(partition)
-    judged = source.items.as_marked_labels(partition) if isinstance(record, NoiseLoss) else labels
+    judged = judged_labels(source, partition, record)
     began = time.monotonic()
     bound = family.bound(source, record, labels, budget=budget, progressbar=progressbar)
     took = time.monotonic() - began
@@ -329,7 +330,7 @@ def certificate_within(
         better_loss=float(best if is_better else expected),
         info=bound.info,
         left_out=bound.left_out,
-        independent=source.independent,
+        words=source.words,
     )
 
 

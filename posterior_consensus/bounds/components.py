@@ -15,7 +15,7 @@ from posterior_consensus.bounds.binder import cost_step
 from posterior_consensus.bounds.bound import Bound, Budget
 from posterior_consensus.bounds.component import Component
 from posterior_consensus.bounds.stars import best_labels
-from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
@@ -227,7 +227,7 @@ def components_of(source: PairSource, loss: Loss) -> Decomposition | None:
         return None
     if isinstance(source, ScoredPairs):
         return decomposed(source, record)
-    draws = hard_draws(source)
+    draws = source.counted_draws
     return None if draws is None or not has_few_pairs(draws) else _of_draws(draws.without_zero_weights(), record)
 
 

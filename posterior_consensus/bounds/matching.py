@@ -1,6 +1,6 @@
 """A lower bound for every loss that is a metric: draws matched with draws far from them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -88,10 +88,8 @@ def _block_size(seconds_a_draw: float, n_items: int) -> int:
 
 def _matched(draws: PartitionDraws, loss: PartitionLoss | NoiseLoss, rows: np.ndarray) -> float:
     """What the draws of a block add to the bound."""
-    weights, some = draws.weights[rows], PartitionDraws.of(draws.backend.of_draws(rows))
-    if isinstance(loss, NoiseLoss) and draws.noise is not None:
-        some = replace(some, noise=draws.noise[rows])
-    losses = loss_matrix(some.marked_labels(), some, loss)
+    weights, some = draws.weights[rows], draws.labels_only().take(rows)
+    losses = loss_matrix(some.marked_labels() if loss.has_noise else some.labels, some, loss)
     if draws.samples.is_weighted:
         total = weights.sum()
         return float(weights @ losses @ weights) / (2 * total) if total > 0 else 0.0

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.selection import Candidate, Task, allowed, filled, small_matrix
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import least_loss, mean_between
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
@@ -24,7 +24,7 @@ from posterior_consensus.ensemble.partitions import (
     partitions_with_noise,
 )
 from posterior_consensus.losses.partition_losses import jaccard
-from posterior_consensus.losses.record import Loss, NoiseLoss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import CandidatesInfo, Info, NumbersInfo
 from posterior_consensus.runtime.arguments import check_between, check_count, check_integer, check_number
 from posterior_consensus.runtime.progress import track
@@ -42,8 +42,7 @@ def enumeration(draws: PairSource, loss: Loss, task: Task) -> Candidate:
     """Find the partition of minimum expected loss by enumeration, for at most ten items."""
     if draws.n_items > MOST_ITEMS:
         raise ValueError(f"method 'enumeration' takes at most {MOST_ITEMS} items; got {draws.n_items}. Use 'greedy'.")
-    with_noise = isinstance(loss, NoiseLoss)
-    listed = partitions_with_noise(draws.n_items) if with_noise else enumerate_partitions(draws.n_items)
+    listed = partitions_with_noise(draws.n_items) if loss.has_noise else enumerate_partitions(draws.n_items)
     blocks = track(listed, "Enumeration", progressbar=task.progressbar)
     best, losses = least_loss(draws, loss, (allowed(block, task) for block in blocks))
     return Candidate(best, CandidatesInfo(n_candidates=len(losses)))
@@ -51,7 +50,7 @@ def enumeration(draws: PairSource, loss: Loss, task: Task) -> Candidate:
 
 def best_draw(draws: PartitionDraws, loss: Loss, task: Task) -> Candidate:
     """Find the draw of minimum expected loss against all draws; equal draws are evaluated once."""
-    labels = (draws.marked_labels() if isinstance(loss, NoiseLoss) else draws.labels)[draws.weights > 0]
+    labels = (draws.marked_labels() if loss.has_noise else draws.labels)[draws.weights > 0]
     candidates = allowed(labels[np.sort(distinct_rows(labels)[0])], task)
     if len(candidates) == 0:
         limit = f"at most {task.max_clusters}" if task.n_clusters is None else f"{task.n_clusters}"
@@ -298,7 +297,7 @@ def _thresholds(draws: PairSource, similarity: Floats, separation: int | None, t
             raise ValueError(f"`threshold` must be at least 0 and below 1; got {threshold!r}.")
         return [float(threshold)]
     if separation is not None:
-        samples = draws_of(draws, "`separation`").samples
+        samples = draws.as_draws("`separation`").samples
         most = samples.n_draws
         check_integer("separation", separation)
         if not 0 <= separation <= most:

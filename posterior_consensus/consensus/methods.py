@@ -14,56 +14,52 @@ from posterior_consensus.consensus.searches import boem, exact, greedy
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.votes import align_and_vote, mcla
 from posterior_consensus.losses.lookup import factories
-from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime.names import did_you_mean
 
 
 class Method(NamedTuple):
-    """A method, ``function(draws, loss, task, *, ...) -> Candidate``, and its needs: draws or pairs.
-
-    These are its needs under every loss. A loss has needs of its own (`Loss.needs`), and the stronger of the two count.
-    """
+    """A method, ``function(draws, loss, task, *, ...) -> Candidate``, and whether it needs draws under every loss."""
 
     function: Callable[..., Candidate]
-    needs: Need
+    needs_draws: bool = False
 
 
 METHODS: dict[str, Method] = {
-    "greedy": Method(greedy, "pairs"),
-    "hierarchical": Method(hierarchical, "pairs"),
-    "best_draw": Method(best_draw, "draws"),
-    "basic": Method(basic, "pairs"),
-    "spectral": Method(spectral, "pairs"),
-    "kcc": Method(kcc, "draws"),
-    "sdp": Method(sdp, "pairs"),
-    "impurity": Method(impurity, "draws"),
-    "cc_pivot": Method(cc_pivot, "pairs"),
-    "boem": Method(boem, "pairs"),
-    "align_and_vote": Method(align_and_vote, "draws"),
-    "lange_buhmann": Method(lange_buhmann, "pairs"),
-    "rpm_em": Method(rpm_em, "draws"),
-    "cspa": Method(cspa, "pairs"),
-    "mcla": Method(mcla, "draws"),
-    "hbgf": Method(hbgf, "draws"),
-    "nmf": Method(nmf, "pairs"),
-    "sccc": Method(sccc, "pairs"),
-    "enumeration": Method(enumeration, "pairs"),
-    "exact": Method(exact, "pairs"),
+    "greedy": Method(greedy),
+    "hierarchical": Method(hierarchical),
+    "best_draw": Method(best_draw, needs_draws=True),
+    "basic": Method(basic),
+    "spectral": Method(spectral),
+    "kcc": Method(kcc, needs_draws=True),
+    "sdp": Method(sdp),
+    "impurity": Method(impurity, needs_draws=True),
+    "cc_pivot": Method(cc_pivot),
+    "boem": Method(boem),
+    "align_and_vote": Method(align_and_vote, needs_draws=True),
+    "lange_buhmann": Method(lange_buhmann),
+    "rpm_em": Method(rpm_em, needs_draws=True),
+    "cspa": Method(cspa),
+    "mcla": Method(mcla, needs_draws=True),
+    "hbgf": Method(hbgf, needs_draws=True),
+    "nmf": Method(nmf),
+    "sccc": Method(sccc),
+    "enumeration": Method(enumeration),
+    "exact": Method(exact),
 }
 """Methods by name; their functions take ``draws, loss, task, *, ...``."""
 
 
-def as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
-    """Look up a method by name, or accept a function; return the function, its name and its needs."""
+def as_method(method: Any) -> tuple[Callable[..., Candidate], str, bool]:
+    """Look up a method by name, or accept a function; return the function, its name, and whether it needs draws."""
     if callable(method):
-        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # it checks its needs itself
+        return method, getattr(method, "__name__", type(method).__name__), False  # it asks for draws itself
     if not isinstance(method, str):
         raise TypeError(f"`method` must be a name or a function; got {method!r}.")
     if method not in METHODS:
         names, is_loss = ", ".join(map(repr, METHODS)), method.lower() in factories()
         hint = f" That is a loss: loss={method!r}." if is_loss else did_you_mean(method, METHODS)
         raise ValueError(f"`method` must be a function or one of {names}; got {method!r}.{hint}")
-    return METHODS[method].function, method, METHODS[method].needs
+    return METHODS[method].function, method, METHODS[method].needs_draws
 
 
 def takes(method: Any, option: str) -> bool:

@@ -14,14 +14,13 @@ from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
-from posterior_consensus.ensemble.draws import draws_if_any, draws_of
 from posterior_consensus.ensemble.expectation import doubt_of_losses, loss_and_error, loss_on, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, vi
-from posterior_consensus.losses.record import Loss, Need, NoiseLoss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option, warn
 from posterior_consensus.search.runs import SearchInfo
@@ -172,18 +171,15 @@ def consensus_partition(
     >>> best.expected_loss
     0.09375
     """
-    function, name, need = as_method(method)
+    function, name, needs_draws = as_method(method)
     check_options("consensus_partition", {"method": method} | options)
     check_no_method(loss)
     asked = None if loss is None else as_loss(loss)
-    needs: dict[str, Need] = {} if asked is None else {f"loss {asked.name!r}": asked.needs}
-    needs |= {f"method {name!r}": need}
-    needs |= {
-        f"{key}={value!r}": "draws"
-        for key, value in (("tau", tau), ("max_clusters", max_clusters))
-        if isinstance(value, str)
-    }
-    source = as_source(draws, needs).in_fixed_order()
+    needing = [f"loss {asked.name!r}"] if asked is not None and asked.needs_draws else []
+    needing += [f"method {name!r}"] * needs_draws
+    chosen_by_draws = ("tau", tau), ("max_clusters", max_clusters)  # if they are "auto" or "draws"
+    needing += [f"{key}={value!r}" for key, value in chosen_by_draws if isinstance(value, str)]
+    source = as_source(draws, *needing).in_fixed_order()
     given = as_loss(asked, default=_default_loss(source, method))
     most = _most_drawn(source, given) if max_clusters == "draws" else max_clusters
     limits = _limits(given, source.n_items, n_clusters, most)
@@ -215,7 +211,7 @@ def consensus_partition(
     if tau is not None:
         within, between = pair_means(source, labels)
         threshold = Threshold(tau=tau, within=within, between=between, calibrated=is_calibrated)
-    judged = marked if isinstance(record, NoiseLoss) else labels
+    judged = marked if record.has_noise else labels
     *measured, by_draw = loss_and_error(source, judged[np.newaxis], record)
     expected, mcse, ess = (float(values[0]) for values in measured)
     lower_bound = candidate.lower_bound
@@ -234,29 +230,29 @@ def consensus_partition(
         cluster_limits=ClusterLimits(**limits),
         threshold=threshold,
         records=by_record(posterior, labels),
-        independent=source.independent,
-        noise=source.items.array(marked < 0, "noise") if isinstance(record, NoiseLoss) else None,
-        doubt=None if by_draw is None else doubt_of_losses(draws_of(source), by_draw[0]),
+        words=source.words,
+        noise=source.items.array(marked < 0, "noise") if record.has_noise else None,
+        doubt=None if by_draw is None else doubt_of_losses(source.as_draws(), by_draw[0]),
     )
 
 
 def _default_loss(source: PairSource, method: str | Callable[..., Candidate]) -> Loss:
     """The loss if a user names none: without noise where the method calls no item so."""
     usual = usual_loss(source)
-    return vi() if isinstance(usual, NoiseLoss) and method not in _WITH_NOISE else usual
+    return vi() if usual.has_noise and method not in _WITH_NOISE else usual
 
 
 def _most_drawn(source: PairSource, loss: Loss) -> int:
     """Largest number of clusters in any draw, as the loss counts them."""
-    draws = draws_if_any(source)
-    if draws is None or not isinstance(loss, NoiseLoss):
+    if not loss.has_noise:
         return source.most_clusters
+    draws = source.as_draws()
     return max(1, int(draws.n_clusters[draws.weights > 0].max()))
 
 
 def _check_noise(loss: Loss, method: str | Callable[..., Candidate], refine: Order | None) -> None:
     """Raise ValueError for what calls no item noise, with a loss that has noise."""
-    if not isinstance(loss, NoiseLoss) or (refine is None and (callable(method) or method in _WITH_NOISE)):
+    if not loss.has_noise or (refine is None and (callable(method) or method in _WITH_NOISE)):
         return
     what = f"`method` must be one of {', '.join(map(repr, _WITH_NOISE))}" if refine is None else "`refine` must be None"
     raise ValueError(

@@ -20,7 +20,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations, as_categories
 from posterior_consensus.results.stored_as import Stored, own_in
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import check_integer, is_integer
 from posterior_consensus.search.runs import SearchInfo
@@ -67,8 +67,8 @@ class ConsensusPartition(HasLabels, Stored):
         For scored pairs, of each record: ``size`` of its cluster; ``similarity``, its mean probability with the rest of
         the cluster, NaN alone; ``outside``, the position of the record outside the cluster with which it was scored
         highest, the first if several were, -1 if none was scored; ``outside_probability``, their probability, or NaN.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     noise : xarray.DataArray of shape (n_items,), dtype bool, or None
         Whether each item is noise, in no cluster; None for a loss without noise. Functions without noise see each such
         item as a cluster of its own.
@@ -90,7 +90,7 @@ class ConsensusPartition(HasLabels, Stored):
     threshold: Threshold | None = field(default=None, metadata=stored_as.work("threshold"))
     given_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("names"))
     records: xr.Dataset | None = field(default=None, metadata=stored_as.table("record_{}", _OF_RECORD, of_items=True))
-    independent: bool = field(default=False, metadata=stored_as.if_true("consensus_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("consensus_independent"))
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("noise", of_items=True))
     doubt: str | None = field(default=None, metadata=stored_as.attribute("consensus_doubt"))
 
@@ -246,7 +246,7 @@ class ConsensusPartition(HasLabels, Stored):
             "mcse": self.mcse,
             "method": self.method,
             "n_clusters": self.n_clusters,
-            f"n_{words_of(self).draws}": self.n_draws,
+            f"n_{self.words.draws}": self.n_draws,
             "lower_bound": self.lower_bound,
             "versions": {"posterior_consensus": posterior_consensus.__version__, "numpy": np.__version__},
         }
@@ -295,7 +295,7 @@ class ConsensusPartition(HasLabels, Stored):
         noise = f", {self.n_noise:,} of noise" if self.n_noise else ""
         title = f"ConsensusPartition: {items} ({dim}) in {clusters}{noise}"
         reached = f", {how}" if (how := reached_in_words(self.info)) else ""
-        expected, words = display.quantity(self.expected_loss, self.loss.unit), words_of(self)
+        expected, words = display.quantity(self.expected_loss, self.loss.unit), self.words
         name = display.short_name_of(self.loss)
         lines = [
             (f"{words.expected} {name}", display.with_error(expected, self.mcse, self.ess, words)),

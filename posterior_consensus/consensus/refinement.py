@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -90,7 +90,7 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
     """Refine canonical labels (n,)."""
     if order == "jacobi":
         one_pass = partial(_jacobi_pass, source)
-    elif (draws := hard_draws(source)) is not None:
+    elif (draws := source.counted_draws) is not None:
         one_pass = partial(_gauss_seidel_pass_over_draws, draws)
     else:
         one_pass = partial(_gauss_seidel_pass, source.shared_similarity)

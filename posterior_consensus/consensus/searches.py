@@ -13,7 +13,6 @@ from posterior_consensus.consensus.candidates import best_draw, hierarchical
 from posterior_consensus.consensus.graphs import spectral
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.selection import Candidate, Task, allowed
-from posterior_consensus.ensemble.draws import draws_if_any, draws_of
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -100,7 +99,7 @@ def greedy(
         method = STARTS[name]
 
         def start_of(source: PairSource) -> Labels:
-            draws = draws_of(source) if method is best_draw else source
+            draws = source.as_draws() if method is best_draw else source
             return source.as_labels(method(draws, loss, task._replace(progressbar=False)).labels)
 
         return start_of
@@ -174,7 +173,7 @@ def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
 
 
 def _start_of_moves(draws: PairSource, loss: Loss, task: Task) -> Labels:
-    if (posterior := draws_if_any(draws)) is None:
+    if (posterior := draws.draws) is None:
         return hierarchical(draws, loss, task).labels.astype(np.int32)
     if len(allowed(posterior.labels, task)) == 0:
         task = task._replace(n_clusters=None, max_clusters=None)

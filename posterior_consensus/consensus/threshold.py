@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
@@ -121,7 +121,7 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     sizes = np.bincount(labels)
     joint: Floats | np.float64
     total: Floats | np.float64
-    if (draws := hard_draws(source)) is not None:
+    if (draws := source.counted_draws) is not None:
         sums, drawn = counting.joint_sums(draws.backend, labels[np.newaxis], h)
         joint, total = draws.samples.mean(sums[0]), draws.samples.mean(drawn)
     elif source.n_draws is None:
@@ -146,5 +146,5 @@ def threshold_of(source: PairSource, loss: Loss, tau: Any, rng: np.random.Genera
     if isinstance(tau, str):
         if tau != "auto":
             raise ValueError(f"`tau` must be a number between 0 and 1, 'auto' or None; got {tau!r}.")
-        return calibrated(draws_of(source), rng, progressbar).tau
+        return calibrated(source.as_draws(), rng, progressbar).tau
     return check_between("tau", tau, 1)

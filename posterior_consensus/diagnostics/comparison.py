@@ -17,7 +17,7 @@ from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
@@ -49,8 +49,8 @@ class PartitionComparison(Stored):
         Loss of the comparison.
     n_draws : int
         Number of draws.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("compared_labels", _DIMS, of_items=True))
@@ -58,7 +58,7 @@ class PartitionComparison(Stored):
     excess: float = field(metadata=stored_as.number("comparison_excess", measured=True))
     loss: PartitionLoss = field(metadata=stored_as.loss("comparison_"))
     n_draws: int = field(metadata=stored_as.attribute("comparison_draws"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("comparison_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("comparison_independent"))
 
     @property
     def best(self) -> Any:
@@ -76,7 +76,7 @@ class PartitionComparison(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        names, words = self.table["partition"].values.astype(str), words_of(self)
+        names, words = self.table["partition"].values.astype(str), self.words
         open_to_doubt = names[1:][np.logical_not(self.table["clear"].values[1:])]
         lines = [
             ("best", names[0]),
@@ -165,8 +165,8 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
         excess = halves.excess
         clear &= losses.difference - 2 * excess > _CLEAR * np.hypot(losses.difference_mcse, 2 * excess)
     numbers = labels.max(axis=1).astype(np.int64) + 1
-    if draws.noise is not None:  # whose items are in no cluster of a partition that lists them
-        marked = [draws.items.as_marked_labels(partition, "partitions") for partition in named.values()]
+    if draws.has_noise:  # whose items are in no cluster of a partition that lists them
+        marked = [draws.as_marked_labels(partition, "partitions") for partition in named.values()]
         numbers = np.array([one.max() + 1 for one in marked], np.int64)[order]
     columns = dict(zip(_COLUMNS, (numbers, *losses, clear), strict=True))
     names = np.array(list(named))[order]
@@ -176,7 +176,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
         excess=excess,
         loss=record,
         n_draws=draws.n_draws,
-        independent=draws.independent,
+        words=draws.words,
     )
 
 

@@ -84,8 +84,8 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
 
 def _ids(draws: PartitionDraws, items: PartitionDraws) -> Numbers:
     """Numbers (N,) of the draws; equal draws have equal numbers."""
-    if draws.soft is not None:
-        return _numbered(_digests(draws.soft.probabilities))
+    if draws.counted_draws is None:
+        return _numbered(_digests(draws.as_soft("`draws`").probabilities))
     blocks = [found for _, found in items.backend.map_blocks(_digests)]
     ids = _numbered(blocks[0])
     for digests in blocks[1:]:

@@ -39,7 +39,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, named_partitions
 from posterior_consensus.ensemble.r_hat import differ
-from posterior_consensus.ensemble.samples import effective_size
+from posterior_consensus.ensemble.series import effective_size
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
@@ -190,14 +190,14 @@ def diagnose_within(
         else replace(difference, items=(int(of_difference[0]), int(of_difference[1]))),
         difference_items=(first, second),
         n_compared=some.n_items,
-        odd_chain=None if draws.independent else odd_chain(some, difference, together),
+        odd_chain=odd_chain(some, difference, together) if samples.series else None,
         partition=draws.items.array(labels, "partition"),
         n_chains=len(samples.chains),
         n_draws=draws.n_draws,
         effective_draws=samples.effective_draws,
         loss=record,
-        independent=draws.independent,
-        spread=run_spread(draws, some, record) if draws.independent else None,
+        words=draws.words,
+        spread=None if samples.series else run_spread(draws, some, record),
     )
     if diagnosis.spread is not None:
         status, verdict = judge_runs(draws, diagnosis.spread, difference, diagnosis.difference_items, record)
@@ -260,7 +260,7 @@ def _of_pairs(
     traces = together_trace(some, chosen)
     names = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
     pairs = _statistics(draws, "pair", names, traces)
-    if draws.independent:
+    if not draws.samples.series:
         return pairs, np.nan
     return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some.samples, traces)], initial=np.nan))
 

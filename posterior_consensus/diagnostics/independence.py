@@ -19,7 +19,7 @@ from posterior_consensus.kernels import contingency, ensemble
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -54,8 +54,8 @@ class NearIndependence(Stored):
         Number of draws used, all nearly uncorrelated.
     ess : float
         Effective sample size of the partition.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "diagnostics.plot_near_independence"
@@ -67,7 +67,7 @@ class NearIndependence(Stored):
     bandwidth: float = field(metadata=stored_as.attribute("independence_bandwidth"))
     n_draws: int = field(metadata=stored_as.attribute("independence_draws"))
     ess: float = field(metadata=stored_as.attribute("independence_ess"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("independence_of_runs"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("independence_of_runs"))
 
     @property
     def verdict(self) -> str:
@@ -84,7 +84,7 @@ class NearIndependence(Stored):
         return pd.DataFrame({"mean": values.mean(axis=1), "5%": low, "95%": high}, index=index)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        words = words_of(self)
+        words = self.words
         lines = [
             ("verdict", self.verdict),
             ("statistic", f"{display.number(self.statistic)} (squared maximum mean discrepancy)"),
@@ -193,7 +193,7 @@ def near_independence(
         bandwidth=bandwidth,
         n_draws=2 * half,
         ess=ess,
-        independent=draws.independent,
+        words=draws.words,
     )
 
 
@@ -208,7 +208,7 @@ def uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArr
         why = f"{draws.n_draws:,} draws have an effective sample size of {ess:.3g}"
         if np.isnan(ess):
             why = "chains of fewer than four draws have no effective sample size"
-        if draws.independent:
+        if not draws.samples.series:
             raise ValueError(f"`draws` must hold at least {_FEWEST} runs; got {draws.n_draws}. Add runs.")
         raise ValueError(
             f"The draws must hold at least {_FEWEST} that are nearly uncorrelated; got {rows.size}, as {why}. "

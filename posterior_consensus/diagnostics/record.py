@@ -9,11 +9,11 @@ import xarray as xr
 from posterior_consensus.diagnostics.groups import RunSpread
 from posterior_consensus.diagnostics.unvisited import could_miss
 from posterior_consensus.ensemble.chains import ChainDifference
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import DRAWS, Words
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 STATISTICS = ("rhat", "ess_bulk", "ess_tail")
@@ -61,8 +61,8 @@ class Diagnosis(Stored):
         Kish's effective number of draws; `n_draws` without weights.
     loss : PartitionLoss
         Loss that measures distance.
-    independent : bool
-        Whether the draws are independent runs of programs.
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
     spread : RunSpread or None
         For independent runs, the mean distance between two of them, ``distance`` and ``distance_mcse``, also ``within``
         and ``between`` groups, and the ``p_value`` of the test of equal groups. None for chains.
@@ -86,7 +86,7 @@ class Diagnosis(Stored):
     n_draws: int = field(metadata=stored_as.attribute("diagnosis_draws"))
     effective_draws: float = field(metadata=stored_as.number("effective_draws"))
     loss: PartitionLoss = field(metadata=stored_as.loss("diagnosis_"))
-    independent: bool = field(default=False, metadata=stored_as.if_true("diagnosis_independent"))
+    words: Words = field(default=DRAWS, metadata=stored_as.words("diagnosis_independent"))
     spread: RunSpread | None = field(default=None, metadata=stored_as.record(RunSpread))
 
     @property
@@ -108,7 +108,7 @@ class Diagnosis(Stored):
         mode that noise blurs. A mode that all chains miss goes unnoticed at any share.
         """
         ess = float(np.fmin.reduce([self.least_ess, *self.pairs["ess_bulk"].values]))
-        if self.independent or self.n_chains < 2 or np.isnan(ess):
+        if self.spread is not None or self.n_chains < 2 or np.isnan(ess):
             return np.nan
         # Traces of clusters count even where they exceeded the memory budget: the share is then rather too large.
         n_clusters = int(self.partition.max()) + 1
@@ -121,7 +121,7 @@ class Diagnosis(Stored):
         Input of ``az.summary``, ``az.plot_trace``, ``az.plot_rank`` and, from ArviZ 1, ``az.diagnose``.
         """
         chain, draw = self.traces["chain"].values, self.traces["draw"].values
-        samples = Samples(chain, draw, np.full(chain.size, 1.0 / chain.size))
+        samples = ChainSamples(chain, draw, np.full(chain.size, 1.0 / chain.size))
         first = [rows[0] for rows in samples.chains]
         values = samples.by_chain(self.traces.values)
         named = zip(self.traces["summary"].values, self.traces["unit"].values, values, strict=True)
@@ -131,17 +131,17 @@ class Diagnosis(Stored):
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the scalar summaries; those of runs have a mean and its error."""
         table = self.summaries.reset_coords(drop=True).to_dataframe()
-        return table[["mean", "mcse"]] if self.independent else table
+        return table if self.spread is None else table[["mean", "mcse"]]
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         rhat, ess = (
             "unknown" if np.isnan(value) else f"{value:,.{digits}f}"
             for value, digits in ((self.partition_rhat, 3), (self.partition_ess, 0))
         )
-        words, chains = words_of(self), display.counted(self.n_chains, words_of(self).chain)
+        words, chains = self.words, display.counted(self.n_chains, self.words.chain)
         partition = f"R-hat {rhat}, ESS {ess} of {display.counted(self.n_draws, 'draw')}"
         lines = [("verdict", self.verdict), ("partition", partition)]
-        if self.independent:
+        if self.spread is not None:
             lines[1] = (words.draws, f"{self.n_draws:,}")
         if self.n_compared < self.partition.size:
             lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.partition.size:,} items, chosen at random"))
@@ -151,7 +151,7 @@ class Diagnosis(Stored):
             size = display.with_error(f"{self.largest_difference.size:.3f}", self.largest_difference.mcse, words=words)
             where = f"{size}: {pair} {least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
             lines.append(("largest difference", where))
-        if self.pairs.sizes["pair"] and not self.independent:
+        if self.pairs.sizes["pair"] and self.spread is None:
             lines.append((display.counted(self.pairs.sizes["pair"], "pair"), self._worst_pairs()))
         return f"Diagnosis: {chains}, {self.status}", lines, self.to_dataframe()
 

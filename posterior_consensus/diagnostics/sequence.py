@@ -156,7 +156,7 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
     array([0., 0.])
     """
     draws, record, lag = as_draws(draws).as_sampled(), as_loss(loss, kind=PartitionLoss), check_count("lag", lag)
-    if draws.independent:
+    if not draws.samples.series:
         raise ValueError(
             f"`draws` must be successive draws of chains; got {draws.n_draws} independent runs, whose order says "
             "nothing. `diagnose` computes the mean distance between two runs."

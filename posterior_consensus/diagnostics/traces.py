@@ -142,7 +142,7 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
 
     statistics = {name: np.full(len(values), np.nan) for name in STATISTICS}
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
-    if draws.samples.independent:
+    if not draws.samples.series:
         for name in STATISTICS[1:]:
             statistics[name][known] = draws.samples.effective_draws if draws.samples.has_errors else np.nan
         return statistics

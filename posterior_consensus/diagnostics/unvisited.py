@@ -92,7 +92,7 @@ def unvisited(traces: Floats, samples: Samples) -> Unvisited | None:
     .. [1] Ferro and Segers (2003), Journal of the Royal Statistical Society B 65(2), 545-556.
        https://doi.org/10.1111/1467-9868.00401
     """
-    if samples.independent or len(samples.chains) < 2:
+    if len(samples.series) < 2:
         return None
     best, least = None, _LEVEL / _n_limits(len(traces))
     for found, p_value in _parts(traces, samples):

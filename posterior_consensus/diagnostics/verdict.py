@@ -166,7 +166,7 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
             f"each chain has an effective sample size of about {evidence.own_ess:.2g}, too small to tell "
             "disagreement from chance"
         )
-    better = "marginalized labels" if draws.soft is None else "tempering"
+    better = "tempering" if draws.counted_draws is None else "marginalized labels"
     return "disagree", (
         f"{start}: {' and '.join(signs)}. Run longer chains, or a sampler that mixes better (such as one with "
         f"{better}), before reporting a partition.{_about_weights(draws)}{' ' * bool(copied)}{copied}"

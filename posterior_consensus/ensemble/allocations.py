@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, slices
+from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 
 
-@dataclass(frozen=True, eq=False)
-class AllocationProbabilities:
-    """Allocation probabilities of the items in each draw, the part `soft` of :class:`PartitionDraws` that have them.
+@dataclass(frozen=True, eq=False, repr=False)
+class AllocationDraws(PartitionDraws):
+    """Posterior draws of allocation probabilities; see :func:`as_allocation_probabilities`.
 
-    The draws' `labels` are one sample from them. Similarities and expected Binder losses are computed from the
-    probabilities themselves, which removes the noise of the sampled labels (Rao-Blackwellization).
+    `labels` are one sample from them. Similarities and expected Binder losses are computed from the probabilities
+    themselves, which removes the noise of the sampled labels (Rao-Blackwellization).
 
     Attributes
     ----------
@@ -52,7 +55,7 @@ class AllocationProbabilities:
     --------
     >>> import posterior_consensus as pc
     >>> draws = pc.as_allocation_probabilities([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
-    >>> draws.soft.probabilities.shape
+    >>> draws.probabilities.shape
     (2, 2, 2)
     """
 
@@ -66,68 +69,140 @@ class AllocationProbabilities:
         """Number of components of the model."""
         return self.probabilities.shape[2]
 
+    def denominator(self) -> None:
+        """None: similarities are no counts of draws."""
+        return
+
     @property
-    def _n_items(self) -> int:
-        return self.probabilities.shape[1]
+    def counted_draws(self) -> None:
+        """None: similarities are means of probabilities."""
+        return None
 
-    def take(self, rows: npt.NDArray[np.intp]) -> AllocationProbabilities:
-        """Keep some draws, by row number."""
-        return self._at(rows)
+    def labels_only(self) -> PartitionDraws:
+        """Return the labels without allocation probabilities."""
+        return PartitionDraws(self.items, self.samples, self.backend)
 
-    def of_items(self, at: npt.NDArray[np.intp]) -> AllocationProbabilities:
-        """Keep some items, by position."""
-        return self._at((slice(None), at))
+    def as_soft(self, what: str) -> Self:
+        """Return the draws, whose allocation probabilities `what` needs."""
+        return self
 
-    def _at(self, at: Any) -> AllocationProbabilities:
+    def take(self, rows: Any) -> Self:
+        """Select draws by row number, see :meth:`PartitionDraws.take`."""
+        rows = self.samples.row_numbers(rows)
+        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), **self._at(rows))
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Select items by position."""
+        part = self._at((slice(None), at))
+        return replace(self, items=self.items.take(at), backend=self.backend.of_items(at), **part)
+
+    def _at(self, at: Any) -> dict[str, Any]:
         density = None if self.log_density is None else self.log_density[at]
-        return replace(self, probabilities=self.probabilities[at], components=self.components[at], log_density=density)
+        return {"probabilities": self.probabilities[at], "components": self.components[at], "log_density": density}
 
-    def sampled(self, random_seed: RandomSeed) -> ArrayLabels:
-        """Sample the labels of each draw."""
-        return ArrayLabels(*canonical_rows(sampled_components(self.probabilities, random_seed), self.n_components))
+    def sample(self, random_seed: RandomSeed = None) -> PartitionDraws:
+        """Sample a partition from the allocation probabilities of each draw.
 
-    def similarity(self, weights: Floats) -> Floats:
-        """Similarity matrix (n, n): sum_t w_t p_ti' p_tj, with 1 on the diagonal."""
-        total = np.zeros((self._n_items, self._n_items))
-        for block, own in self._blocks(weights):
+        Parameters
+        ----------
+        random_seed : int, Generator, SeedSequence or None
+            Seed for sampling; None samples the same partitions each time.
+
+        Returns
+        -------
+        PartitionDraws
+            Draws with labels only.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> soft = pc.as_allocation_probabilities([[[1.0, 0.0], [0.0, 1.0], [0.1, 0.9]]])
+        >>> soft.sample(random_seed=1).labels
+        array([[0, 1, 1]], dtype=uint8)
+        """
+        return PartitionDraws(
+            self.items,
+            self.samples,
+            ArrayLabels(*canonical_rows(sampled_components(self.probabilities, random_seed), self.n_components)),
+        )
+
+    @cached_property
+    def shared_similarity(self) -> Floats:
+        """Similarity matrix (n, n), sum_t w_t p_ti' p_tj with 1 on the diagonal; kept, as searches ask for it often."""
+        self.check_memory()
+        total = np.zeros((self.n_items, self.n_items))
+        for block, own in self._blocks():
             rows = np.ascontiguousarray((block * np.sqrt(own)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))
-            rows = rows.reshape(self._n_items, -1)
+            rows = rows.reshape(self.n_items, -1)
             total += rows @ rows.T
         np.fill_diagonal(total, 1.0)
         return np.minimum(total, 1.0, out=total)
 
-    def row_blocks(self, weights: Floats) -> Iterator[tuple[int, Floats]]:
+    def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Blocks of rows (m, n) of the similarity matrix, equal to it up to rounding."""
-        n_items = self._n_items
+        n_items = self.n_items
         for part in memory.parts(n_items, 16 * n_items):
             rows = np.zeros((part.stop - part.start, n_items))
-            for block, own in self._blocks(weights):
+            for block, own in self._blocks():
                 columns = np.ascontiguousarray(block.transpose(0, 2, 1)).reshape(-1, n_items)
                 rows += (columns[:, part] * np.repeat(own, self.n_components)[:, np.newaxis]).T @ columns
             rows[np.arange(len(rows)), np.arange(part.start, part.stop)] = 1.0
             yield part.start, np.minimum(rows, 1.0, out=rows)
 
-    def product_with_others(self, columns: Floats, weights: Floats) -> Floats:
+    def row(self, item: int) -> Floats:
+        """Similarities (n,) of one item to all."""
+        item = range(self.n_items)[item]
+        row = self.product((np.arange(self.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
+        row[item] = 1.0
+        return np.clip(row, 0.0, 1.0)
+
+    def product(self, columns: Floats) -> Floats:
+        """Product (n, c) of the similarity matrix and `columns` (n, c)."""
+        return self._product_with_others(columns) + columns
+
+    def _product_with_others(self, columns: Floats) -> Floats:
         """Product (n, c) of the similarities, with diagonal 0, and `columns` (n, c); cost n x N x components."""
         total = np.zeros_like(columns)
-        alone = np.zeros(self._n_items)
-        for block, own in self._blocks(weights):
+        alone = np.zeros(self.n_items)
+        for block, own in self._blocks():
             sums = np.einsum("tnk,nc->tkc", block, columns, optimize=True)
             total += np.einsum("t,tnk,tkc->nc", own, block, sums, optimize=True)
             alone += np.einsum("t,tnk,tnk->n", own, block, block, optimize=True)
         return total - alone[:, np.newaxis] * columns
 
-    def losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Expected losses (P, N) of partitions (P, n) given each draw's parameters; None unless Binder's."""
+    def columns(self) -> npt.NDArray[np.floating]:
+        """Probabilities of each item's components in each draw (n, N, K)."""
+        return self.probabilities.swapaxes(0, 1)
+
+    @staticmethod
+    def together(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Floats:
+        """Probability that pairs (P, N) of items with these :meth:`columns` are in one component."""
+        return np.einsum("ptk,ptk->pt", one, other, dtype=np.float64)
+
+    def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
+        """Sums (n, K) of each item's similarities to the other members of each cluster, and divisor 1."""
+        return self._product_with_others(np.eye(labels.max() + 1)[labels]), 1.0
+
+    def map_links(
+        self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
+    ) -> Iterator[tuple[slice, Result]]:
+        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of all items."""
+        return PairSource.map_links(self, labels, function, *arguments)
+
+    def signatures(self) -> npt.NDArray[np.intp]:
+        """Group (n,) of each item: one each, as no two are together for certain."""
+        return np.arange(self.n_items)
+
+    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None unless Binder's."""
         if loss.as_binder() is None:
             return None
         a, b, c = (loss.numerator[term] for term in "ABC")
-        n_draws, n_items, _ = self.probabilities.shape
-        table = pairs(n_items)
+        table = pairs(self.n_items)
         own = np.array([table[np.bincount(partition)].sum() for partition in partitions])
-        losses = np.empty((len(partitions), n_draws))
+        losses = np.empty((len(partitions), self.n_draws))
         first = 0
-        for block, _ in self._blocks(np.empty(n_draws)):
+        for block, _ in self._blocks():
             rows = slice(first, first + len(block))
             squares = np.einsum("tnk,tnk->tn", block, block)
             drawn = (np.square(block.sum(axis=1)).sum(axis=1) - squares.sum(axis=1)) / 2
@@ -136,19 +211,19 @@ class AllocationProbabilities:
                 joint = (np.square(sums).sum(axis=(1, 2)) - squares.sum(axis=1)) / 2
                 losses[row, rows] = a * joint + b * own[row] + c * drawn
             first += len(block)
-        return loss.scale(n_items) * losses
+        return loss.scale(self.n_items) * losses
 
-    def _blocks(self, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
+    def _blocks(self) -> Iterator[tuple[Floats, Floats]]:
         """Probabilities in double precision, a block of draws at a time, with the draws' weights."""
         n_draws, n_items, n_components = self.probabilities.shape
         for rows in slices(n_draws, max(1, memory.PROBABILITIES_AT_ONCE // (n_items * n_components))):
-            yield self.probabilities[rows].astype(np.float64), weights[rows]
+            yield self.probabilities[rows].astype(np.float64), self.weights[rows]
 
-    @property
-    def fact(self) -> str:
-        """Description for the shown result."""
+    def _lines(self) -> list[tuple[str, str]]:
+        *lines, (name, labels) = super()._lines()
         size = f"{self.probabilities.dtype}, {self.probabilities.nbytes / 1e6:.1f} MB"
-        return f"{self.n_components} components ({self.component_dim}), {size}"
+        soft = f"{self.n_components} components ({self.component_dim}), {size}"
+        return [*lines, (name, f"{labels} (one sample)"), ("soft", soft)]
 
 
 def sampled_components(probabilities: npt.NDArray[np.floating], random_seed: RandomSeed) -> npt.NDArray[Any]:

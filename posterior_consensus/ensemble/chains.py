@@ -10,7 +10,8 @@ from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.r_hat import half_chains
-from posterior_consensus.ensemble.samples import Samples, autocorrelation_time
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.record import pairs
@@ -73,7 +74,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
     .. [2] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
        https://doi.org/10.1214/20-BA1221
     """
-    halves = np.arange(draws.n_draws)[np.newaxis] if draws.samples.independent else half_chains(draws.samples)
+    halves = half_chains(draws.samples) if draws.samples.series else np.arange(draws.n_draws)[np.newaxis]
     n_halves, length = halves.shape
     if length < 2:
         return PartitionVariance(np.nan, np.nan, np.nan)
@@ -82,7 +83,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
     spread = max(float(squares.sum() - n_halves * pooled.sum()), 0.0)
     inside = np.maximum(pairs_together[halves].mean(axis=1) - squares, 0.0)
     within = _not_rounding(length / (length - 1) * inside.mean(), squares)
-    if draws.samples.independent:
+    if not draws.samples.series:
         return PartitionVariance(within, within, np.nan)
     between = _not_rounding(spread / (n_halves - 1), squares)
     total = (length - 1) / length * within + between
@@ -129,7 +130,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -
     .. [3] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
        https://doi.org/10.1214/20-BA1221
     """
-    if draws.samples.independent:
+    if not draws.samples.series:
         return float(draws.n_draws) if draws.n_draws > 1 else np.nan
     halves = half_chains(draws.samples)
     length = halves.shape[1]
@@ -213,7 +214,7 @@ def _error_of_difference(
     chains = samples.chains
     if not samples.has_errors:
         return np.nan
-    if samples.independent:
+    if not samples.series:
         sizes = np.array([chains[k].size + 2 for k in pair])
         added = np.array([(shares[k] * chains[k].size + 1) for k in pair]) / sizes
         return float(np.sqrt(np.sum(added * (1 - added) / sizes)))

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
-from posterior_consensus.ensemble.items import Clusters, Floats, Items
-from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, fingerprints
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, Result
-from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, canonical_rows, distinct_rows
+from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.losses.record import Need
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results.words import Words
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import RandomSeed
+
+if TYPE_CHECKING:
+    from posterior_consensus.ensemble.allocations import AllocationDraws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionDraws(PairSource):
-    """Posterior draws of a partition, numbered by first appearance, with allocation probabilities if there are any.
+    """Posterior draws of a partition, or independent runs, as labels numbered by first appearance.
 
-    Returned by :func:`as_partition_draws` for labels, and by :func:`as_allocation_probabilities` and
-    :func:`allocation_probabilities` for allocation probabilities.
+    Returned by :func:`as_partition_draws` and :func:`as_runs`. Two kinds descend from it, which every function takes
+    that takes draws: :class:`AllocationDraws` and :class:`NoisyRuns`.
 
     Attributes
     ----------
@@ -40,17 +41,12 @@ class PartitionDraws(PairSource):
         :meth:`~Samples.mcse` over them.
     backend : LabelBackend
         Storage that `labels` and `n_clusters` are read from.
-    soft : AllocationProbabilities or None
-        Allocation probabilities that the labels are sampled from, if the posterior has them.
-    noise : ndarray of shape (n_draws, n_items), dtype bool, or None
-        Whether each run calls each item noise, if runs have noise. `labels` then has each such item in a cluster of its
-        own, because it is together with no other item.
     labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
         Cluster of each item in each draw, from 0 in order of first appearance.
     n_clusters : ndarray of shape (n_draws,), dtype int64
-        Number of clusters of each draw, without items that a run calls noise.
-    noise_share : ndarray of shape (n_items,), dtype float64
-        Share of runs that call each item noise.
+        Number of clusters of each draw.
+    has_noise : bool
+        Whether draws may call items noise.
     weights : ndarray of shape (n_draws,), dtype float64
         Weight of each draw; they sum to 1.
     """
@@ -58,8 +54,9 @@ class PartitionDraws(PairSource):
     items: Items
     samples: Samples
     backend: LabelBackend
-    soft: AllocationProbabilities | None = None
-    noise: npt.NDArray[np.bool_] | None = None
+
+    has_noise: ClassVar[bool] = False
+    usual_loss: ClassVar[str] = "vi"
 
     @classmethod
     def of(
@@ -77,53 +74,29 @@ class PartitionDraws(PairSource):
 
     @property
     def n_clusters(self) -> npt.NDArray[np.int64]:
-        """Number of clusters of each draw, without noise; `backend.n_clusters` is one more than the largest label."""
-        if self.noise is None:
-            return self.backend.n_clusters
-        return self.backend.n_clusters - np.count_nonzero(self.noise, axis=1)
+        """Number of clusters of each draw."""
+        return self.backend.n_clusters
 
     @property
-    def noise_share(self) -> Floats:
-        """Share of runs that call each item noise, by the weights."""
-        if self.noise is None:
-            return np.zeros(self.n_items)
-        if not self.samples.is_weighted:
-            return np.count_nonzero(self.noise, axis=0) / self.n_draws
-        return np.sum([weight * row for weight, row in zip(self.weights, self.noise, strict=True)], axis=0)
+    def with_one_noise(self) -> tuple[LabelBackend, npt.NDArray[np.bool_]]:
+        """The labels, and which of all clusters (R,) hold the noise of runs that have some: none."""
+        return self.backend, np.zeros(int(self.starts[-1]), np.bool_)
+
+    def marked_labels(self, rows: npt.NDArray[np.intp] | None = None) -> npt.NDArray[Any]:
+        """Cluster of each item in each draw, or in some, -1 for noise of runs that have some."""
+        return self.labels if rows is None else self.backend.of_draws(rows).astype(np.int32)
+
+    def in_clusters(self) -> npt.NDArray[np.bool_]:
+        """Whether each draw has each item in a cluster (N, n), which only noise is not."""
+        return np.ones((self.n_draws, self.n_items), np.bool_)
 
     def noise_rows(self) -> npt.NDArray[np.bool_]:
-        """Whether each cluster of each draw (R,), draw after draw, is an item of noise."""
-        rows = np.zeros(int(self.starts[-1]), np.bool_)
-        if self.noise is not None:
-            for items, labels in self.backend.map_blocks(_as_they_are):
-                for own, noise, start in zip(labels, self.noise[:, items], self.starts[:-1], strict=True):
-                    rows[start + own[noise].astype(np.int64)] = True
-        return rows
+        """Whether each cluster of each draw (R,), draw after draw, is an item of noise: none is."""
+        return np.zeros(int(self.starts[-1]), np.bool_)
 
-    @cached_property
-    def with_one_noise(self) -> tuple[LabelBackend, npt.NDArray[np.bool_]]:
-        """Labels in which all items of noise of a run are one cluster, and which of all clusters (R,) are such ones.
-
-        Tables of clusters then do not grow with the noise, and labels of many items need fewer bytes.
-        """
-        if self.noise is None:
-            return self.backend, np.zeros(int(self.starts[-1]), np.bool_)
-        labels = np.empty((self.n_draws, self.n_items), np.uint8)
-        n_clusters = np.empty(self.n_draws, np.int64)
-        for rows, drawn in self.backend.blocks(1):  # a run at a time: labels of noise are large numbers
-            codes = np.where(self.noise[rows], 0, drawn + np.uint32(1))
-            own, n_clusters[rows] = canonical_rows(codes, int(codes.max(initial=0)) + 1)
-            labels = labels.astype(np.promote_types(labels.dtype, own.dtype), copy=False)
-            labels[rows] = own
-        backend = ArrayLabels(labels, n_clusters)
-        is_noise = np.zeros(int(backend.starts[-1]), np.bool_)
-        runs = np.flatnonzero(self.noise.any(axis=1))
-        is_noise[backend.starts[runs] + labels[runs, self.noise[runs].argmax(axis=1)]] = True
-        return backend, is_noise
-
-    def marked_labels(self) -> npt.NDArray[Any]:
-        """Cluster of each item in each draw, -1 where the draw calls the item noise."""
-        return self.labels if self.noise is None else np.where(self.noise, -1, self.labels.astype(np.int32))
+    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
+        """Losses of partitions (P, n) given each draw, (P, N), where allocations can be averaged out; else None."""
+        return None
 
     @property
     def starts(self) -> npt.NDArray[np.int64]:
@@ -141,22 +114,16 @@ class PartitionDraws(PairSource):
         return self.samples.n_draws
 
     @property
-    def independent(self) -> bool:
-        """Whether the draws are independent runs of programs, see :func:`as_runs`."""
-        return self.samples.independent
+    def words(self) -> Words:
+        """What draws and chains are called in texts and figures."""
+        return self.samples.words
 
     def __len__(self) -> int:
         return self.n_draws
 
-    def as_labels(self, partition: Any, name: str = "partition") -> Labels:
-        """Canonical labels (n_items,); if runs have noise, an item of label -1 is noise, alone in its cluster."""
-        if self.noise is None:
-            return super().as_labels(partition, name)
-        return canonical_labels(alone(self.items.as_marked_labels(partition, name)), name)
-
     def denominator(self) -> int | None:
         """Number of draws if similarities are plain counts / N, else None."""
-        return self.n_draws if self.soft is None and not self.samples.is_weighted else None
+        return None if self.samples.is_weighted else self.n_draws
 
     def as_pairs(self) -> PairSimilarity:
         """Return the similarities of pairs alone, which know whether they are of runs."""
@@ -164,20 +131,32 @@ class PartitionDraws(PairSource):
 
     def labels_only(self) -> PartitionDraws:
         """Return the labels without allocation probabilities."""
-        return self if self.soft is None else replace(self, soft=None)
+        return self
 
     def as_sampled(self) -> PartitionDraws:
         """Return the labels without weights and allocation probabilities."""
         return replace(self.labels_only(), samples=self.samples.weighted(np.ones(self.n_draws)))
 
-    def as_soft(self, what: str) -> AllocationProbabilities:
-        """Return the allocation probabilities, or raise an error that names `what`, which needs them."""
-        if self.soft is None:
-            raise TypeError(
-                f"{what} needs allocation probabilities; got draws of labels. Read those that the posterior holds by "
-                "as_allocation_probabilities, or compute them by allocation_probabilities(model, idata)."
-            )
-        return self.soft
+    @property
+    def draws(self) -> Self:
+        """The draws."""
+        return self
+
+    def as_draws(self, what: str = "This") -> Self:
+        """Return the draws, which `what` needs."""
+        return self
+
+    @property
+    def counted_draws(self) -> PartitionDraws | None:
+        """The draws, as similarities are shares of them."""
+        return self
+
+    def as_soft(self, what: str) -> AllocationDraws:
+        """Return draws of allocation probabilities, or raise an error that names `what`, which needs them."""
+        raise TypeError(
+            f"{what} needs allocation probabilities; got draws of labels. Read those that the posterior holds by "
+            "as_allocation_probabilities, or compute them by allocation_probabilities(model, idata)."
+        )
 
     def take(self, rows: Any) -> Self:
         """Select draws by row number, as NumPy's indexing does; weights are normalized again, and equal if all were 0.
@@ -206,9 +185,7 @@ class PartitionDraws(PairSource):
                [0, 1, 1]], dtype=uint8)
         """
         rows = self.samples.row_numbers(rows)
-        soft = None if self.soft is None else self.soft.take(rows)
-        noise = None if self.noise is None else self.noise[rows]
-        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), soft=soft, noise=noise)
+        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows))
 
     def in_fixed_order(self) -> Self:
         """Return independent runs in an order that depends on the runs alone, and draws of chains as they are.
@@ -231,11 +208,9 @@ class PartitionDraws(PairSource):
     @cached_property
     def _fixed_order(self) -> npt.NDArray[np.intp] | None:
         """Row numbers (n_draws,) of runs in fixed order; None if they are, or are draws of chains."""
-        if not self.samples.independent:
+        if self.samples.series:
             return None
-        hashes = self.backend.fingerprints()
-        if self.noise is not None:
-            hashes = hashes * np.uint64(3) + fingerprints(self.noise, slice(0, self.n_items))
+        hashes = self._fingerprints()
         groups = np.unique(self.samples.chain, return_inverse=True)[1]
         names = np.unique(self.samples.draw.astype(str), return_inverse=True)[1] * self.samples.named
         keys = (names, groups, self.weights, hashes)
@@ -252,6 +227,10 @@ class PartitionDraws(PairSource):
         order[np.argsort(kinds, kind="stable")] = by_hash  # runs equal in all keys keep their order
         return None if np.array_equal(order, np.arange(self.n_draws)) else order
 
+    def _fingerprints(self) -> npt.NDArray[np.uint64]:
+        """Hashes (n_draws,), equal for draws that are alike."""
+        return self.backend.fingerprints()
+
     def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
         """Positions of all items, or of at most 10,000 chosen by a fixed rule, and the draws of these items.
 
@@ -262,8 +241,7 @@ class PartitionDraws(PairSource):
             if number < at.size:
                 at = at[np.sort(np.random.default_rng(0).choice(at.size, number, replace=False))]
         if at.size < self.n_items:
-            noise = None if self.noise is None else self.noise[:, at]
-            return at, PartitionDraws(self.items.take(at), self.samples, backend.of_items(at), noise=noise)
+            return at, self.labels_only().of_items(at)
         if backend.in_memory() is not None or not memory.fits(4 * self.n_draws * self.n_items * backend.dtype.itemsize):
             return at, self
         return at, replace(self, backend=ArrayLabels(backend.of_draws(np.arange(self.n_draws)), backend.n_clusters))
@@ -325,37 +303,9 @@ class PartitionDraws(PairSource):
         """
         return self.take(self.samples.rows("sel", chain=chain, draw=draw))
 
-    def sample(self, random_seed: RandomSeed = None) -> PartitionDraws:
-        """Sample a partition from the allocation probabilities of each draw.
-
-        Parameters
-        ----------
-        random_seed : int, Generator, SeedSequence or None
-            Seed for sampling; None samples the same partitions each time.
-
-        Returns
-        -------
-        PartitionDraws
-            Draws with labels only.
-
-        Raises
-        ------
-        TypeError
-            If there are no allocation probabilities.
-
-        Examples
-        --------
-        >>> import posterior_consensus as pc
-        >>> soft = pc.as_allocation_probabilities([[[1.0, 0.0], [0.0, 1.0], [0.1, 0.9]]])
-        >>> soft.sample(random_seed=1).labels
-        array([[0, 1, 1]], dtype=uint8)
-        """
-        backend = self.as_soft("`sample`").sampled(random_seed)
-        return PartitionDraws(self.items, self.samples, backend)
-
     @property
     def most_clusters(self) -> int:
-        """Largest number of clusters among draws with positive weight, each item of noise in one of its own."""
+        """Largest number of clusters among draws with positive weight."""
         return int(self.backend.n_clusters[self.weights > 0].max())
 
     @property
@@ -382,8 +332,6 @@ class PartitionDraws(PairSource):
         Kept as long as these draws, 8 n^2 bytes. It depends on their fields alone, which never change.
         """
         self.check_memory()
-        if self.soft is not None:
-            return self.soft.similarity(self.weights)
         similarity = np.zeros((self.n_items, self.n_items))
         for rows, block in self.backend.blocks(memory.DRAWS_IN_BIT_PLANES):
             coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
@@ -397,15 +345,10 @@ class PartitionDraws(PairSource):
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
-        soft = None if self.soft is None else self.soft.of_items(at)
-        noise = None if self.noise is None else self.noise[:, at]
-        return replace(self, items=self.items.take(at), backend=self.backend.of_items(at), soft=soft, noise=noise)
+        return replace(self, items=self.items.take(at), backend=self.backend.of_items(at))
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Blocks of rows (m, n) of the similarity matrix, bit for bit the same if labels are counted."""
-        if self.soft is not None:
-            yield from self.soft.row_blocks(self.weights)
-            return
         n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
         counted = self.backend.blocks(memory.DRAWS_IN_BIT_PLANES) if self.denominator() is not None else ()
         memory.check(n * self.n_draws * self.backend.n_planes / 8, "Rows of the similarity matrix from packed labels")
@@ -437,10 +380,6 @@ class PartitionDraws(PairSource):
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all; cost n x N."""
         item = range(self.n_items)[item]
-        if self.soft is not None:
-            row = self.product((np.arange(self.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
-            row[item] = 1.0
-            return np.clip(row, 0.0, 1.0)
         row = np.empty(self.n_items)
         chosen = self.backend.columns(np.array([item]))
         for items, similarities in self.backend.map_blocks(_similarity_rows, self.samples.addends[0], chosen):
@@ -449,12 +388,10 @@ class PartitionDraws(PairSource):
 
     def product(self, columns: Floats) -> Floats:
         """Product (n, c) of the similarity matrix and `columns` (n, c); cost n x N x c."""
-        if self.soft is not None:
-            return self.soft.product_with_others(columns, self.weights) + columns
         addends, total = self.samples.addends
         columns, table = np.ascontiguousarray(columns), np.zeros((self.starts[-1], columns.shape[1]))
         held = self.backend.in_memory()  # all items, or blocks in order: the order of items fixes the rounding
-        whole = self.backend.map_blocks(_as_they_are) if held is None else [(slice(None), held)]
+        whole = self.backend.map_blocks(as_they_are) if held is None else [(slice(None), held)]
         for items, block in whole:
             ensemble.scatter_more(block, self.starts, columns[items], table)
         product = np.empty(columns.shape)
@@ -463,10 +400,17 @@ class PartitionDraws(PairSource):
         product /= total
         return product
 
+    def columns(self) -> npt.NDArray[Any]:
+        """What each item has in each draw (n, N, ...), for :meth:`together`: its cluster."""
+        return self.backend.columns(slice(None))
+
+    @staticmethod
+    def together(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Whether, or with which probability, pairs (P, N) of items with these :meth:`columns` are together."""
+        return np.equal(one, other)
+
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of each item's similarities to the other members of each cluster, and their divisor."""
-        if self.soft is not None:
-            return self.soft.product_with_others(np.eye(labels.max() + 1)[labels], self.weights), 1.0
         links = np.empty((self.n_items, int(labels.max()) + 1))
         for items, similarities in self.map_links(labels, _links_alone):
             links[items] = similarities
@@ -476,23 +420,13 @@ class PartitionDraws(PairSource):
         self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
     ) -> Iterator[tuple[slice, Result]]:
         """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of each block of items, in order."""
-        if self.soft is not None:
-            return super().map_links(labels, function, *arguments)
         addends, total = self.samples.addends
-        backend, is_noise = self.with_one_noise
-        counts, itself = backend.joint_counts(labels), np.array([total])
-        if self.noise is not None:  # which is together with nothing, not even with itself
-            counts = np.where(is_noise[:, np.newaxis], 0, counts)
-            itself = np.full(self.n_items, total)
-            for addend, noise in zip(addends, self.noise, strict=True):
-                itself -= addend * noise
-        given = backend.starts, addends, counts, labels, total, itself, function, arguments
-        return backend.map_blocks(_apply_to_links, *given)
+        counts, itself = self.backend.joint_counts(labels), np.array([total])
+        given = self.backend.starts, addends, counts, labels, total, itself, function, arguments
+        return self.backend.map_blocks(apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Group (n,) of each item: items with equal labels in all draws share one, but not with soft labels."""
-        if self.soft is not None:
-            return np.arange(self.n_items)
+        """Group (n,) of each item: items with equal labels in all draws share one."""
         backend, step = self.without_zero_weights().backend, max(1, memory.LABELS_TO_COMPARE // self.n_draws)
         numbers: dict[bytes, int] = {}
         blocks = (backend.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
@@ -506,65 +440,11 @@ class PartitionDraws(PairSource):
             *self.samples.lines(),
             ("items", f"{self.n_items:,} ({self.items.dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
-            ("labels", f"{backend.dtype}, {size}{backend.place}{'' if self.soft is None else ' (one sample)'}"),
-            *([] if self.soft is None else [("soft", self.soft.fact)]),
+            ("labels", f"{backend.dtype}, {size}{backend.place}"),
         ]
 
 
-_OF_SHARES = "consensus_partition, item_uncertainty, certify, cluster_merges and plot_psm take them"
-
-
-def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
-    """Return the draws of a source, or raise an error that names `what`, which needs them."""
-    if isinstance(source, PartitionDraws):
-        return source
-    kind = what.partition(" ")[0]
-    if isinstance(source, ScoredPairs):
-        instead = {"loss": "Choose loss='binder'", "method": "Choose method='greedy'"}.get(
-            kind, "Functions that need similarities only, such as consensus_partition and links, take them"
-        )
-        raise ValueError(
-            f"{what} needs posterior draws; got scored pairs alone, which have probabilities, but no partitions. "
-            f"{instead}."
-        )
-    losses = ", or choose loss='binder' or loss='vi_lower_bound', which need similarities only"
-    if isinstance(source, PairSimilarity) and source.samples is not None and source.samples.independent:
-        raise ValueError(
-            f"{what} needs runs that have all items; got runs with missing ones, which have shares of pairs, but no "
-            f"partitions. {'Choose' + losses[len(', or choose') :] if kind == 'loss' else _OF_SHARES}."
-        )
-    raise ValueError(
-        f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "
-        f"partitions. Pass the draws it was computed from{losses * (kind == 'loss')}."
-    )
-
-
-def draws_if_any(source: PairSource) -> PartitionDraws | None:
-    """Return the draws of a source; None for a matrix alone."""
-    return source if isinstance(source, PartitionDraws) else None
-
-
-def clusters_of(source: PairSource, partition: Any) -> Clusters:
-    """Clusters of a partition, and noise after them if draws have noise; -1 in a label vector is then noise, too."""
-    draws = draws_if_any(source)
-    if draws is None or draws.noise is None:
-        return source.items.clusters_of(partition)
-    return draws.items.clusters_of(partition, marked=True).with_noise("partition")
-
-
-def hard_draws(source: PairSource) -> PartitionDraws | None:
-    """The draws if similarities are shares of draws; None for allocation probabilities or a matrix alone."""
-    return source if isinstance(source, PartitionDraws) and source.soft is None else None
-
-
-def check_needs(source: PairSource, needs: Mapping[str, Need]) -> None:
-    """Raise an error if something in `needs`, such as ``"loss 'vi'"``, needs draws that the source lacks."""
-    for what, need in needs.items():
-        if need == "draws":
-            draws_of(source, what)
-
-
-def _as_they_are(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
+def as_they_are(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
     """The labels, contiguous for each draw."""
     return np.ascontiguousarray(labels)
 
@@ -581,7 +461,7 @@ def gather(
     return ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
 
 
-def _apply_to_links(
+def apply_to_links(
     labels: npt.NDArray[Any],
     items: slice,
     starts: npt.NDArray[np.int64],

@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import alone, canonical_rows, smallest_dtype
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.r_hat import doubt_of
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
-from posterior_consensus.losses.partition_losses import ballet, binder, vi
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss, NoiseLoss, PairLoss, PartitionLoss
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     For a loss with noise, labels of -1 are noise.
     """
     if isinstance(loss, NoiseLoss):
-        if draws.noise is not None or partitions.min() < 0:
+        if draws.has_noise or partitions.min() < 0:
             return _losses_with_noise(partitions, draws, loss)
         loss = loss.binder
     arrays, n_clusters = loss.arrays(draws.n_items), partitions.max(axis=1).astype(np.int64) + 1
@@ -42,7 +42,7 @@ def _losses_with_noise(partitions: npt.NDArray[Any], draws: PartitionDraws, loss
     """:func:`loss_matrix` where partitions or draws have noise."""
     joining, separating = (loss.binder.numerator[term] for term in "BC")
     backend, n = draws.backend, draws.n_items
-    noise, active = partitions < 0, np.ones((draws.n_draws, n), np.bool_) if draws.noise is None else ~draws.noise
+    noise, active = partitions < 0, draws.in_clusters()
     labels = alone(partitions)
     sizes = labels.max(axis=1).astype(np.int64) + 1
     h = loss.binder.h(n)
@@ -129,17 +129,15 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     For Binder's loss the allocations are averaged out where their probabilities are known.
     """
     by_pairs = loss.binder if isinstance(loss, NoiseLoss) and partitions.min() >= 0 else loss
-    marginal = None
-    if draws.soft is not None and isinstance(by_pairs, PartitionLoss):
-        marginal = draws.soft.losses(partitions, by_pairs)
+    marginal = draws.marginal_losses(partitions, by_pairs) if isinstance(by_pairs, PartitionLoss) else None
     return loss_matrix(partitions, draws, loss) if marginal is None else marginal
 
 
 def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
     by_draw = loss.by_draw()
-    if by_draw is not None and (hard_draws(source) is not None or loss.needs == "draws"):
-        draws = draws_of(source, f"loss {loss.name!r}")
+    if by_draw is not None and (source.counted_draws is not None or loss.needs_draws):
+        draws = source.as_draws(f"loss {loss.name!r}")
         return draws.samples.mean(loss_matrix(partitions, draws, by_draw))
     return loss_of_pairs(source, partitions, loss)
 
@@ -162,10 +160,14 @@ def least_loss(
 
 def usual_loss(source: PairSource) -> Loss:
     """The loss if a user names none: "ballet" of runs with noise, "vi" of other draws, "binder" without draws."""
-    draws = draws_if_any(source)
-    if draws is None:
-        return binder()
-    return vi() if draws.noise is None else ballet()
+    return as_loss(source.usual_loss)
+
+
+def judged_labels(source: PairSource, partition: Any, loss: Loss, name: str = "partition") -> Labels:
+    """Labels (n,) of a partition for a loss, -1 for noise if the loss has some; raise ValueError if it lacks draws."""
+    if loss.needs_draws:
+        source.as_draws(f"loss {loss.name!r}")
+    return source.items.as_marked_labels(partition, name) if loss.has_noise else source.as_labels(partition, name)
 
 
 def loss_on(source: PairSource, loss: Loss) -> Loss:
@@ -193,7 +195,7 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss)
     if losses is None:
         unknown = np.full(len(partitions), np.nan)
         return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown, None)
-    samples = draws_of(source).samples
+    samples = source.as_draws().samples
     return MeanLoss(samples.mean(losses), *samples.mcse_and_ess(losses), losses)
 
 
@@ -221,7 +223,7 @@ def compared_losses(
         unknown, expected = np.full(len(partitions), np.nan), mean_loss(source, partitions, loss)
         own = expected.argmin() if reference is None else reference
         return ComparedLosses(expected, unknown, expected - expected[own], unknown, unknown)
-    samples = draws_of(source).samples
+    samples = source.as_draws().samples
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin() if reference is None else reference]
     mcse, ess = samples.mcse_and_ess(losses)
@@ -231,7 +233,7 @@ def compared_losses(
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:
     """:func:`draw_losses`, or None where the loss is no mean over draws, or there are none."""
-    draws, by_draw = draws_if_any(source), loss.by_draw()
+    draws, by_draw = source.draws, loss.by_draw()
     return None if draws is None or by_draw is None else draw_losses(partitions, draws, by_draw)
 
 

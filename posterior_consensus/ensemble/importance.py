@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.samples import Samples, effective_size
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.series import effective_size
 
 _FEWEST = 25  # draws with positive weight: fewer have no tail to fit
 _FEWEST_EFFECTIVE = 4  # draws per chain, under the weights
@@ -186,7 +187,7 @@ def _independent_share(samples: Samples, numbers: Any) -> float:
     with probability s, and else takes an independent one, has an autocorrelation time of (1 + s) / (1 - s). It repeats
     the number of the draw before more often than independent draws do, by s times the other draws.
     """
-    if samples.independent:
+    if not samples.series:
         return 1.0
     share, counts = 1.0, np.bincount(numbers)
     counts[counts.argmax()] = 0
@@ -204,7 +205,7 @@ def _independent_share(samples: Samples, numbers: Any) -> float:
 
 def _entries(samples: Samples, group: Any) -> Any:
     """Rows at which the chains enter a group: their first draw, and each that differs from the one before; or runs."""
-    if samples.independent:
+    if not samples.series:
         return np.arange(samples.n_draws)
     begins = [rows[np.append(True, group[rows[1:]] != group[rows[:-1]])] for rows in samples.chains]
     return np.concatenate(begins)

@@ -73,7 +73,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         named = dict(zip(names, named.values(), strict=True))
         first, *_ = named
         samples, known, paired = named[first].samples, list[Items](), dict[Any, PartitionDraws]()
-        runs = [name for name, draws in named.items() if draws.samples.independent]
+        runs = [name for name, draws in named.items() if not draws.samples.series]
         if 0 < len(runs) < len(named):
             rest = [repr(name) for name in named if name not in runs]
             raise ValueError(
@@ -111,7 +111,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
     @property
     def are_runs(self) -> bool:
         """Whether the layers are independent runs, which are not paired."""
-        return next(iter(self.draws.values())).samples.independent
+        return not next(iter(self.draws.values())).samples.series
 
     @property
     def samples(self) -> Samples:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Clusters, Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
+from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.runtime import memory
+
+if TYPE_CHECKING:
+    from posterior_consensus.ensemble.draws import PartitionDraws
 
 Result = TypeVar("Result")
 
 _SMALL = 32  # items of a cluster
+_OF_SHARES = "consensus_partition, item_uncertainty, certify, cluster_merges and plot_psm take them"
 
 
 class PairSource(ABC, display.Shown):
@@ -33,13 +38,14 @@ class PairSource(ABC, display.Shown):
     """
 
     _figure = "plot_psm"
+    usual_loss: ClassVar[str] = "binder"
 
     items: Items
 
     @property
-    def independent(self) -> bool:
-        """Whether the draws are independent runs of programs."""
-        return False
+    def words(self) -> Words:
+        """What draws and chains are called in texts and figures."""
+        return DRAWS
 
     @property
     def n_items(self) -> int:
@@ -50,10 +56,32 @@ class PairSource(ABC, display.Shown):
         """Canonical labels (n_items,) of a result, a DataArray or a label vector over these items."""
         return self.items.as_labels(partition, name)
 
+    def as_marked_labels(self, partition: Any, name: str = "partition") -> Labels:
+        """Canonical labels (n_items,), with -1 for noise of runs that have some."""
+        return self.as_labels(partition, name)
+
+    def clusters_of(self, partition: Any) -> Clusters:
+        """Clusters of a partition, and noise after them if it has some."""
+        return self.items.clusters_of(partition)
+
     @property
     @abstractmethod
     def n_draws(self) -> int | None:
         """Number of posterior draws; None if there are none."""
+
+    @property
+    def draws(self) -> PartitionDraws | None:
+        """The draws; None where there are similarities alone."""
+        return None
+
+    @abstractmethod
+    def as_draws(self, what: str = "This") -> PartitionDraws:
+        """Return the draws, or raise ValueError that names `what`, which needs them."""
+
+    @property
+    def counted_draws(self) -> PartitionDraws | None:
+        """The draws if similarities are the shares of draws in which two items are in one cluster, else None."""
+        return None
 
     def as_pairs(self) -> PairSimilarity:
         """Return the similarities of pairs alone."""
@@ -158,6 +186,8 @@ class PairSimilarity(PairSource):
         Standard errors of the values, if these are shares of the draws that contain both items.
     samples : Samples or None
         These draws.
+    words : Words
+        What draws are called.
     """
 
     items: Items
@@ -166,14 +196,28 @@ class PairSimilarity(PairSource):
     samples: Samples | None = None
 
     @property
-    def independent(self) -> bool:
-        """Whether the values are shares of independent runs of programs."""
-        return self.samples is not None and self.samples.independent
+    def words(self) -> Words:
+        """What draws are called; "draws" where they are unknown."""
+        return DRAWS if self.samples is None else self.samples.words
 
     @property
     def n_draws(self) -> None:
         """None: the number of draws behind the matrix is unknown."""
         return None
+
+    def as_draws(self, what: str = "This") -> NoReturn:
+        """Raise ValueError: a matrix has no draws."""
+        is_loss = what.startswith("loss ")
+        loss = "hoose loss='binder' or loss='vi_lower_bound', which need similarities only" * is_loss
+        if self.words is RUNS:
+            raise ValueError(
+                f"{what} needs runs that have all items; got runs with missing ones, which have shares of pairs, but "
+                f"no partitions. {f'C{loss}' if is_loss else _OF_SHARES}."
+            )
+        raise ValueError(
+            f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "
+            f"partitions. Pass the draws it was computed from{f', or c{loss}' if is_loss else ''}."
+        )
 
     @property
     def most_clusters(self) -> int:
@@ -235,7 +279,7 @@ class PairSimilarity(PairSource):
         ]
 
     def _lines_of_draws(self) -> list[tuple[str, str]]:
-        if self.samples is None or not self.samples.independent:
+        if self.samples is None or self.words is not RUNS:
             return [("draws", "none: a similarity matrix alone")]
         (name, number), *groups = self.samples.lines()
         return [(name, f"{number}, of which each pair is counted over those that had both items"), *groups]

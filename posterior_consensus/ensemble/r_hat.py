@@ -61,7 +61,7 @@ def doubt_of(samples: Samples, traces: Mapping[str, Floats]) -> str | None:
     None if no trace has a rank-normalized split R-hat above 1.05 that is beyond chance, as :func:`diagnose` judges its
     summaries, and if this is unknown. Weights are ignored.
     """
-    if samples.independent or len(samples.chains) < 2 or not samples.has_errors:
+    if len(samples.series) < 2 or not samples.has_errors:
         return None
     moving = {name: trace for name, trace in traces.items() if np.ptp(trace) > 0}
     if not any(_is_suspicious(samples, trace) for trace in moving.values()):

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy.fft import next_fast_len
 from scipy.special import fdtri
 
 from posterior_consensus.ensemble.items import Floats, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.ensemble.series import effective_size
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.results.words import Words, words_for
+from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _IDS = ("chain", "draw")
@@ -30,8 +31,6 @@ _TINY = np.finfo(np.float64).tiny
 _LEVEL = 0.001  # of the test whether chains differ by more than their batches
 _AT_ONCE = 2**18  # of many errors of probabilities
 _ADDED = 4.0  # draws added to a probability's, half of them events; and events added to those that give its size
-_ALL_LAGS = 32  # beyond, the correlation is smooth, and lags grow in steps of a tenth
-_GROWTH = 1.1
 
 
 def n_batches(length: int) -> int:
@@ -40,39 +39,39 @@ def n_batches(length: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Posterior draws with chains and weights.
+class Samples(ABC):
+    """Weighted samples of a partition: draws of chains, or independent runs of programs.
 
     Attributes
     ----------
     chain, draw : ndarray of shape (n_draws,)
-        Chain and draw number of each draw.
+        Chain and draw number of each draw; group and name of each run.
     weights : ndarray of shape (n_draws,), dtype float64
         Weight of each draw; they sum to 1, and are 1 / n_draws if they are equal.
     named : bool
         Whether chains and draws have the user's names; otherwise they are numbered from 0.
-    independent : bool
-        Whether the draws are independent runs of a program, whose order says nothing. `chain` is then the group of each
-        run, and `draw` its name.
+    words : Words
+        What draws and chains are called in texts and figures.
     """
 
     chain: npt.NDArray[Any]
     draw: npt.NDArray[Any]
     weights: Floats
     named: bool = True
-    independent: bool = False
 
-    @classmethod
-    def of_one_chain(cls, n_draws: int) -> Samples:
+    words: ClassVar[Words]
+
+    @staticmethod
+    def of_one_chain(n_draws: int) -> ChainSamples:
         """Draws of equal weight, numbered from 0 in chain 0."""
         number = np.arange(n_draws)
-        return cls(np.zeros_like(number), number, np.full(n_draws, 1.0 / n_draws), named=False)
+        return ChainSamples(np.zeros_like(number), number, np.full(n_draws, 1.0 / n_draws), named=False)
 
-    @classmethod
-    def along(cls, values: xr.DataArray) -> Samples:
+    @staticmethod
+    def along(values: xr.DataArray) -> Samples:
         """Samples from an array that :meth:`array` built."""
         chain, draw, weights = (own_in(values, name).values for name in ("chain", "draw", "weight"))
-        return cls(chain, draw, weights, independent=bool(values.attrs.get(_INDEPENDENT)))
+        return (RunSamples if values.attrs.get(_INDEPENDENT) else ChainSamples)(chain, draw, weights)
 
     @property
     def n_draws(self) -> int:
@@ -80,14 +79,9 @@ class Samples:
         return self.weights.size
 
     @property
-    def words(self) -> Words:
-        """What draws and chains are called in texts and figures."""
-        return words_for(independent=self.independent)
-
-    @property
+    @abstractmethod
     def has_errors(self) -> bool:
         """Whether there are enough draws in each chain, or enough runs, for Monte Carlo standard errors."""
-        return (self.n_draws if self.independent else self.shortest) >= FEWEST_DRAWS
 
     @cached_property
     def is_weighted(self) -> bool:
@@ -111,19 +105,27 @@ class Samples:
     @property
     def attrs(self) -> dict[str, int]:
         """Attributes by which :meth:`along` knows independent runs."""
-        return {_INDEPENDENT: 1} if self.independent else {}
+        return {}
 
     @cached_property
     def chains(self) -> list[npt.NDArray[np.intp]]:
-        """Row numbers of each chain's draws, in the order in which chains appear; groups of runs are sorted."""
+        """Row numbers of each chain's draws, in the order in which chains appear; or of each group of runs, sorted."""
         _, first, inverse = np.unique(self.chain, return_index=True, return_inverse=True)
-        order = range(first.size) if self.independent else np.argsort(first)
-        return [np.flatnonzero(inverse == k) for k in order]
+        return [np.flatnonzero(inverse == k) for k in self._order_of_chains(first)]
+
+    @abstractmethod
+    def _order_of_chains(self, first: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Order of the chains, which are given by their first rows and sorted by name."""
 
     @property
+    @abstractmethod
+    def series(self) -> list[npt.NDArray[np.intp]]:
+        """Row numbers of draws of which each is like those before it: :attr:`chains`; none of independent runs."""
+
+    @property
+    @abstractmethod
     def sequences(self) -> list[npt.NDArray[np.intp]]:
         """Row numbers of draws that may be cut into parts: each of :attr:`chains`, or all independent runs together."""
-        return [np.arange(self.n_draws)] if self.independent else self.chains
 
     @property
     def chain_names(self) -> list[Any]:
@@ -198,7 +200,7 @@ class Samples:
         if len(ids) < 2 or np.prod(list(sizes.values())) != self.n_draws:
             return given
         chain, draw = (ids[dim].to_base_variable().set_dims(sizes).values.ravel() for dim in _IDS)
-        order = Samples(chain, draw, self.weights)._order_of(self, name)
+        order = replace(self, chain=chain, draw=draw, named=True)._order_of(self, name)
         return given if order is None else given.values.reshape(self.n_draws, *given.shape[len(dims) :])[order]
 
     def order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp]:
@@ -225,9 +227,11 @@ class Samples:
 
         Each independent run is a batch of its own.
         """
-        if self.independent:
-            return list(np.arange(self.n_draws)[:, np.newaxis])
-        return [batch for rows in self.chains for batch in np.array_split(rows, n_batches(rows.size))]
+        return [batch for rows in self.sequences for batch in np.array_split(rows, self._n_batches(rows.size))]
+
+    @abstractmethod
+    def _n_batches(self, length: int) -> int:
+        """Number of :attr:`batches` of one of :attr:`sequences`, of this length."""
 
     def batch_factors(self) -> list[tuple[npt.NDArray[np.intp], float]]:
         """Batches, each with the factor of its mean's distance to the overall mean.
@@ -261,7 +265,7 @@ class Samples:
         squares, of_chains, apart = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         for rows, of_chain in self._factors(self.sequences):
             apart[...] = 0.0
-            for _ in range(rows.size if self.independent else n_batches(rows.size)):
+            for _ in range(self._n_batches(rows.size)):
                 (batch, factor), distance = next(factors), next(given)
                 squares += np.square(factor * distance)
                 apart += self.weights[batch].sum() * distance
@@ -299,8 +303,8 @@ class Samples:
 
     def mean(self, values: Floats) -> Floats:
         """Posterior mean of a function of the partition given at each draw, shape (..., n_draws)."""
-        if not self.is_weighted:  # sorted values of runs have the same sum, bit for bit, in any order of the runs
-            return (np.sort(values, axis=-1) if self.independent else values).mean(axis=-1)
+        if not self.is_weighted:
+            return self._in_order(values).mean(axis=-1)
         # Weights sum to 1 up to rounding. Relative to one draw, a constant stays exact and a share is at most 1.
         origin = values[..., int(self.weights.argmax())].astype(np.float64)
         return origin + (values - origin[..., np.newaxis]) @ self.weights
@@ -343,16 +347,17 @@ class Samples:
         deviations = values - self.mean(values)[..., np.newaxis]
         pseudo = (self.n_draws - 1) * self.weights / (1.0 - self.weights) * deviations
         error[np.ptp(values[..., self.weights > 0], axis=-1) == 0] = 0.0
-        if self.independent:
-            moving = np.isnan(error)
-            error[moving] = np.sort(pseudo[moving], axis=-1).std(axis=-1, ddof=1) / np.sqrt(self.n_draws)
-            return error
-        chains = self.by_chain(pseudo)
-        moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)
-        if np.any(moving):
-            size = effective_size(chains[moving]) * self.n_draws / (chains.shape[-2] * chains.shape[-1])
-            error[moving] = pseudo[moving].std(axis=-1, ddof=1) / np.sqrt(size)
+        moving = np.isnan(error)
+        error[moving] = self._errors_of_means(pseudo[moving])
         return error
+
+    def _in_order(self, values: Floats) -> Floats:
+        """Values (..., n_draws) in the order in which they are summed."""
+        return values
+
+    @abstractmethod
+    def _errors_of_means(self, values: Floats) -> Floats:
+        """Standard errors (T,) of the means of traces (T, n_draws) that are not constant."""
 
     def mcse_and_ess(self, values: Floats) -> tuple[Floats, Floats]:
         """Monte Carlo standard error of :meth:`mean`, and its effective sample size.
@@ -368,10 +373,11 @@ class Samples:
             the error is NaN or 0.
         """
         error = self.mcse(values)
-        if self.independent:
-            return error, np.where(error > 0, self.effective_draws, np.nan)
-        variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
-        return error, np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
+        return error, self._sizes(values, error)
+
+    @abstractmethod
+    def _sizes(self, values: Floats, error: Floats) -> Floats:
+        """Effective sample sizes (...) of values (..., n_draws) whose means have these errors; NaN for error 0."""
 
     def probability_mcse(self, indicators: Floats, like: Floats | None = None) -> Floats:
         """Monte Carlo standard error of a probability, the :meth:`mean` of indicators, also near 0 and 1.
@@ -432,15 +438,20 @@ class Samples:
         """
         flat, errors = probability.ravel(), error.ravel()
         parts = [slice(first, first + _AT_ONCE) for first in range(0, max(flat.size, 1), _AT_ONCE)]
-        if size is None and self.independent:
-            size = self.effective_draws
-        elif size is None:
-            squares = (np.sum(_spread_and_square(flat[part], errors[part]), axis=1) for part in parts)
-            sums = sum(squares, np.zeros(2))
-            size = sums[0] / sums[1] if sums[1] > 0 else self.effective_draws
+        if size is None:
+            size = self._size_of_events((flat[part], errors[part]) for part in parts)
         sizes = np.broadcast_to(size, error.shape).reshape(-1)
         corrected = [_error_of_probability(flat[part], errors[part], sizes[part]) for part in parts]
         return np.concatenate(corrected).reshape(error.shape)
+
+    @abstractmethod
+    def _size_of_events(self, parts: Iterable[tuple[Floats, Floats]]) -> float:
+        """Effective sample size pooled over events, whose probabilities and errors come in parts."""
+
+    @property
+    @abstractmethod
+    def effective_weights(self) -> float:
+        """Effective sample size of the weights of correlated draws; NaN if a chain has fewer than four draws."""
 
     @property
     def about_weights(self) -> str:
@@ -452,7 +463,7 @@ class Samples:
         lengths = ", ".join(sorted({f"{rows.size:,}" for rows in self.chains}))
         words, weighted = self.words, f", weighted: {self.about_weights}" if self.is_weighted else ""
         lines = [(words.draws, f"{self.n_draws:,}{weighted}")]
-        if self.independent and len(self.chains) == 1:
+        if len(self.chains) == 1 and not self.series:
             return lines
         return [*lines, (words.chains, f"{len(self.chains)} of {lengths} {words.draws}")]
 
@@ -480,7 +491,7 @@ class Samples:
     def _cumulative_weights(self) -> Floats:
         return np.cumsum(self.weights)[:-1]  # without the last sum, which may be below 1 by rounding
 
-    def weighted(self, weights: Floats) -> Samples:
+    def weighted(self, weights: Floats) -> Self:
         """Return the draws with these weights, normalized to sum 1."""
         uniform = np.all(weights == weights[0])
         return replace(self, weights=np.full(self.n_draws, 1.0 / self.n_draws) if uniform else weights / weights.sum())
@@ -503,7 +514,7 @@ class Samples:
             raise IndexError(f"`rows` must select some of the {some}, in one dimension; got {what}.")
         return found
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Samples:
+    def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Select draws by row number; weights are normalized again, and equal if all were 0."""
         weights = self.weights[rows]
         return replace(self, chain=self.chain[rows], draw=self.draw[rows], weights=weights).weighted(weights)
@@ -527,6 +538,111 @@ class Samples:
             some = f"{self.n_draws:,} {self.words.draws}"
             raise error(f"`chain` and `draw` must leave at least one of the {some}; got {requested}.")
         return np.concatenate(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainSamples(Samples):
+    """Draws of chains, in whose order each draw is like those before it; see :class:`Samples`."""
+
+    words: ClassVar[Words] = DRAWS
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether each chain has four draws, enough for Monte Carlo standard errors."""
+        return self.shortest >= FEWEST_DRAWS
+
+    def _order_of_chains(self, first: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.argsort(first)
+
+    @property
+    def series(self) -> list[npt.NDArray[np.intp]]:
+        """The :attr:`chains`."""
+        return self.chains
+
+    @property
+    def sequences(self) -> list[npt.NDArray[np.intp]]:
+        """The :attr:`chains`."""
+        return self.chains
+
+    def _n_batches(self, length: int) -> int:
+        return n_batches(length)
+
+    def _errors_of_means(self, values: Floats) -> Floats:
+        chains, error = self.by_chain(values), np.full(len(values), np.nan)
+        moving = np.ptp(chains, axis=(-2, -1)) > 0
+        if moving.any():
+            size = effective_size(chains[moving]) * self.n_draws / (chains.shape[-2] * chains.shape[-1])
+            error[moving] = values[moving].std(axis=-1, ddof=1) / np.sqrt(size)
+        return error
+
+    def _sizes(self, values: Floats, error: Floats) -> Floats:
+        variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
+        return np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
+
+    def _size_of_events(self, parts: Iterable[tuple[Floats, Floats]]) -> float:
+        spread, square = sum((np.sum(_spread_and_square(*part), axis=1) for part in parts), np.zeros(2))
+        return float(spread / square) if square > 0 else self.effective_draws
+
+    @property
+    def effective_weights(self) -> float:
+        """Kish's effective number of draws, less what successive weights share."""
+        if not self.has_errors:
+            return np.nan
+        chains = self.by_chain(self.weights)[np.newaxis]
+        return self.effective_draws * min(1.0, float(effective_size(chains)[0]) / chains.size)
+
+
+@dataclass(frozen=True, eq=False)
+class RunSamples(Samples):
+    """Independent runs of programs, whose order says nothing; see :class:`Samples`.
+
+    `chain` is the group of each run, and `draw` its name.
+    """
+
+    words: ClassVar[Words] = RUNS
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether there are four runs, enough for standard errors."""
+        return self.n_draws >= FEWEST_DRAWS
+
+    @property
+    def attrs(self) -> dict[str, int]:
+        """Attributes by which :meth:`along` knows independent runs."""
+        return {_INDEPENDENT: 1}
+
+    def _order_of_chains(self, first: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.arange(first.size)
+
+    @property
+    def series(self) -> list[npt.NDArray[np.intp]]:
+        """None, as runs have no order."""
+        return []
+
+    @property
+    def sequences(self) -> list[npt.NDArray[np.intp]]:
+        """All runs together."""
+        return [np.arange(self.n_draws)]
+
+    def _n_batches(self, length: int) -> int:
+        return length
+
+    def _in_order(self, values: Floats) -> Floats:
+        return np.sort(values, axis=-1)  # whose sum is the same, bit for bit, in any order of the runs
+
+    def _errors_of_means(self, values: Floats) -> Floats:
+        return self._in_order(values).std(axis=-1, ddof=1) / np.sqrt(self.n_draws)
+
+    def _sizes(self, values: Floats, error: Floats) -> Floats:
+        return np.where(error > 0, self.effective_draws, np.nan)
+
+    def _size_of_events(self, parts: Iterable[tuple[Floats, Floats]]) -> float:
+        return self.effective_draws
+
+    @property
+    def effective_weights(self) -> float:
+        """Kish's effective number of runs; NaN for fewer than four."""
+        return self.effective_draws if self.has_errors else np.nan
 
 
 def _spread_and_square(probability: Floats, error: Floats) -> tuple[Floats, Floats]:
@@ -595,61 +711,3 @@ def folds(samples: Samples, number: int) -> list[npt.NDArray[np.intp]]:
     else:
         parts = [np.concatenate(chains[first::number]) for first in range(number)]
     return [np.sort(part) for part in parts if part.size]
-
-
-def autocorrelation_time(correlation: Callable[[int], float], length: int) -> float:
-    """Number of successive draws per independent draw.
-
-    Parameters
-    ----------
-    correlation : callable
-        ``correlation(lag)`` between draws ``lag`` steps apart; 1 for lag 0.
-    length : int
-        Number of draws of a chain.
-
-    Notes
-    -----
-    Correlations at lags 2k and 2k + 1 are summed in pairs, up to the first pair whose sum is not positive. Pair sums
-    are made to decrease. Returned is twice their total minus 1 (Geyer 1992, Statistical Science 7(4), 473-483,
-    https://doi.org/10.1214/ss/1177011137).
-    """
-    steps, sums, k = [], [], 0
-    while 2 * k + 1 < length:
-        steps.append(k)
-        sums.append(correlation(2 * k) + correlation(2 * k + 1))
-        if sums[-1] <= 0:
-            break
-        k = k + 1 if 2 * k < _ALL_LAGS else int(np.ceil(k * _GROWTH))
-    filled = np.interp(np.arange(steps[-1] + 1), steps, np.maximum(sums, 0.0))
-    return 2 * float(np.minimum.accumulate(filled).sum()) - 1
-
-
-def effective_size(chains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Effective sample size for the mean of each of several traces (P, n_chains, n), of four draws or more each: (P,).
-
-    Notes
-    -----
-    The numbers are those of ArviZ with ``method="mean"``, for all traces at once. Chains are split in halves of m
-    draws. With W the mean of their variances, V = W (m - 1) / m plus the variance of their means, and C_k the mean of
-    their autocovariances at lag k, the correlation at lag k is 1 - (W - C_k) / V (Vehtari, Gelman, Simpson, Carpenter
-    and Buerkner 2021, Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221). Correlations are summed as
-    in :func:`autocorrelation_time`, plus the one at the even lag of the first sum that is not positive, if it is.
-    """
-    half = chains.shape[-1] // 2
-    halves = np.concatenate([chains[..., :half], chains[..., -half:]], axis=-2)
-    means, size, length = halves.mean(axis=-1), halves.shape[-2] * half, next_fast_len(2 * half, real=True)
-    power = np.square(np.abs(np.fft.rfft(halves - means[..., np.newaxis], length))).mean(axis=-2)
-    covariance = np.fft.irfft(power, length)[..., :half] / half
-    total = covariance[..., :1] + means.var(axis=-1, ddof=1)[..., np.newaxis]
-    apart = covariance[..., :1] * (half / (half - 1)) - covariance
-    correlation = 1.0 - np.divide(apart, total, out=np.ones_like(apart), where=total > 0)
-    correlation[..., 0] = 1.0
-    n_sums = max((half - 1) // 2, 1)
-    even, odd = (correlation[..., first : 2 * n_sums : 2] for first in (0, 1))
-    sums = even + odd
-    last = np.where((sums <= 0).any(axis=-1), (sums <= 0).argmax(axis=-1), n_sums - 1)[..., np.newaxis]
-    summed = np.where(np.arange(n_sums) < last, np.minimum.accumulate(sums, axis=-1), 0.0).sum(axis=-1)
-    ends, end = (np.take_along_axis(one, last, axis=-1)[..., 0] for one in (sums, even))
-    times = 2 * summed - 1 + np.where(ends >= 0, end, np.maximum(end, 0.0))
-    still = np.ptp(halves, axis=(-2, -1)) == 0  # but for a middle draw, which no half has
-    return np.where(still, size, size / np.maximum(times, 1 / np.log10(size)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +122,17 @@ class ScoredPairs(PairSource):
     def n_draws(self) -> None:
         """None: there are no draws."""
         return None
+
+    def as_draws(self, what: str = "This") -> NoReturn:
+        """Raise ValueError: scored pairs have no draws."""
+        instead = {"loss": "Choose loss='binder'", "method": "Choose method='greedy'"}.get(
+            what.partition(" ")[0],
+            "Functions that need similarities only, such as consensus_partition and links, take them",
+        )
+        raise ValueError(
+            f"{what} needs posterior draws; got scored pairs alone, which have probabilities, but no partitions. "
+            f"{instead}."
+        )
 
     @property
     def n_scored(self) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
@@ -35,7 +35,7 @@ def pairs_of_similarity_above(source: PairSource, threshold: float) -> Iterator[
         above = values > threshold
         yield one[above], other[above].astype(np.int64), values[above]
         return
-    draws = hard_draws(source)
+    draws = source.counted_draws
     if draws is not None and has_small_clusters(draws):
         yield from pairs_above(draws.without_zero_weights(), threshold)
         return
@@ -65,7 +65,7 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
     memory.check(16 * draws.n_items**2, what, "Take the errors of some items: `of_items`.")
     if not draws.samples.has_errors:
         return np.full((draws.n_items, draws.n_items), np.nan)
-    if draws.samples.independent and draws.soft is None:
+    if not draws.samples.series:
         squares = np.square([factor for _, factor in draws.samples.batch_factors()])
         if np.isnan(squares).any():
             return np.full((draws.n_items, draws.n_items), np.nan)
@@ -107,7 +107,7 @@ def own_and_nearest(
     if isinstance(source, ScoredPairs):
         return source.own_and_nearest(labels)
     n_clusters = int(labels.max()) + 1
-    if (draws := hard_draws(source)) is not None and n_clusters > 1 and noise is None:
+    if (draws := source.counted_draws) is not None and n_clusters > 1 and noise is None:
         drawn = draws.backend
         if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
             begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
@@ -162,12 +162,12 @@ def mean_similarities(links: Floats, labels: npt.NDArray[Any], total: float, siz
 
 def has_small_clusters(draws: PartitionDraws) -> bool:
     """Whether the draws' clusters have so few pairs that counting these takes less than going through the matrix."""
-    return draws.soft is None and _n_pairs(draws) * _SLOWER <= float(draws.n_items) ** 2 * draws.n_draws
+    return draws.counted_draws is not None and _n_pairs(draws) * _SLOWER <= float(draws.n_items) ** 2 * draws.n_draws
 
 
 def has_few_pairs(draws: PartitionDraws) -> bool:
     """Whether hard draws have so many small clusters that counting all of their pairs takes less than a search."""
-    if draws.soft is not None:
+    if draws.counted_draws is None:
         return False
     size = _n_pairs(draws) / (draws.n_items * draws.n_draws)  # of an item's cluster, if it is not alone
     return size <= _LARGEST_MEAN and size * _LEAST_CLUSTERS <= draws.n_items

@@ -116,7 +116,7 @@ def _optimism(draws: PartitionDraws, result: Any, partition: Labels, loss: Parti
     and for runs with noise, whose searches would take several times as long as all else; NaN for a single run.
     """
     is_found = isinstance(result, ConsensusPartition) and isinstance(result.info, SearchInfo)
-    if not is_found or draws.noise is not None:
+    if not is_found or draws.has_noise:
         return np.zeros(2)
     if result.n_draws != draws.n_draws and draws.n_draws < MOST_RUNS:
         return np.zeros(2)

@@ -262,8 +262,7 @@ def _of_runs(
             )
     reported = {}
     for name, draws in layers.items():
-        as_labels = draws.items.as_labels if draws.noise is None else draws.items.as_marked_labels
-        reported[name] = as_labels(partitions[name], f"partitions[{name!r}]")
+        reported[name] = draws.as_marked_labels(partitions[name], f"partitions[{name!r}]")
     own = {name: run_distances(compared_runs(draws), loss) for name, draws in layers.items()}
     stability = stability_of(layers, own, reported, partitions, loss)
     return LayerStability(

@@ -15,7 +15,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +27,6 @@ Floats = npt.NDArray[np.float64]
 # `_value` of `benchmarks/_descent.py`. Three lists name it: the docstrings of `PartitionLoss` and of `kernels/loss.py`
 # (which counts the terms, too), and "A loss of your own" in `docs/background/losses.md`.
 TERMS = ("top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top", "sqrt((top - B) (top - C))")
-
-
-Need = Literal["pairs", "draws"]
-"""What a method or a loss asks for: similarities of pairs, or posterior draws."""
 
 
 def _unscaled(n_items: int) -> float:
@@ -73,9 +68,14 @@ class Loss(ABC):
     parameters: Mapping[str, float | str] = field(default_factory=dict, hash=False)
 
     @property
-    def needs(self) -> Need:
-        """What its posterior expectation is computed from: a PairLoss and Binder's loss need pairs only."""
-        return "pairs" if self.by_draw() is None or self.as_binder() is not None else "draws"
+    def needs_draws(self) -> bool:
+        """Whether its expectation is computed from draws: a PairLoss and Binder's loss need similarities only."""
+        return self.by_draw() is not None and self.as_binder() is None
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether a partition may call items noise, by the label -1."""
+        return False
 
     @property
     @abstractmethod
@@ -216,9 +216,14 @@ class NoiseLoss(Loss):
         return True
 
     @property
-    def needs(self) -> Need:
-        """Draws, because a similarity matrix does not say why items are apart."""
-        return "draws"
+    def needs_draws(self) -> bool:
+        """True, because a similarity matrix does not say why items are apart."""
+        return True
+
+    @property
+    def has_noise(self) -> bool:
+        """True."""
+        return True
 
     @property
     def scale(self) -> Callable[[int], float]:

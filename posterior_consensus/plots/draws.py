@@ -16,7 +16,6 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.results.words import words_of
 
 _RANK_BINS = 20
 _POINT = 3.0  # size of a run's mark
@@ -83,28 +82,28 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     axes = frame.grid_axes(axes, figsize, len(names), 2, _WIDTH, _SUMMARY * len(names) + 0.4, width_ratios=(2, 1))
     chain = traces["chain"].values
     _, first = np.unique(chain, return_index=True)
-    first = first if diagnosis.independent else np.sort(first)  # groups of runs are sorted by name, as elsewhere
+    first = np.sort(first) if diagnosis.spread is None else first  # groups of runs are sorted by name, as elsewhere
     chains = [np.flatnonzero(chain == chain[at]) for at in first]
     for name, (left, right) in zip(names, axes, strict=True):
         one = traces.sel(summary=name)
-        _draw_row(left, right, one.values, chains, independent=diagnosis.independent)
+        _draw_row(left, right, one.values, chains, ordered=diagnosis.spread is None)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
         left.set_title(frame.with_unit(name, one["unit"].item()), loc="left", fontsize="small")
-        if not np.isnan(rhat) and not diagnosis.independent:
+        if not np.isnan(rhat):
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
         ax.tick_params(labelsize="small")
-    if not diagnosis.independent:
+    if diagnosis.spread is None:
         frame.tick_integers(axes[-1, 0].xaxis)
     for ax in axes[:-1].ravel():
         ax.tick_params(labelbottom=False)
-    words = words_of(diagnosis)
-    along = "share of the runs, sorted by value" if diagnosis.independent else "draw of the chain"
+    words = diagnosis.words
+    along = "draw of the chain" if diagnosis.spread is None else "share of the runs, sorted by value"
     axes[-1, 0].set_xlabel(along, fontsize="small")
     axes[-1, 1].set_xlabel(f"rank among the {words.draws} of all {words.chains}", fontsize="small")
     if 1 < len(chains) <= MOST_CHAINS:
         looks = [chain_line(k, len(chains)) | {"linewidth": 2.0} for k in range(len(chains))]
-        if diagnosis.independent:
+        if diagnosis.spread is not None:
             looks = [look | {"marker": chain_marker(k, len(chains))} for k, look in enumerate(looks)]
         entries = [Line2D([], [], label=str(chain[rows[0]]), **look) for rows, look in zip(chains, looks, strict=True)]
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1), "ncols": -(-len(chains) // _MOST_IN_ROW)}
@@ -113,7 +112,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
 
 
 def _draw_row(
-    left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: list[npt.NDArray[np.intp]], *, independent: bool
+    left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: list[npt.NDArray[np.intp]], *, ordered: bool
 ) -> None:
     if np.isnan(values).any():
         return
@@ -123,17 +122,17 @@ def _draw_row(
     ranks = _shares(tied, n_values)
     for k, rows in enumerate(chains):
         style = chain_line(k, len(chains))
-        if independent:
+        if ordered:
+            left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
+        else:
             below = (np.arange(rows.size) + 0.5) / rows.size
             marker = chain_marker(k, len(chains))
             left.plot(below, np.sort(values[rows]), marker, color=style["color"], markersize=_POINT, alpha=0.8)
-        else:
-            left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
         interpolated = np.interp(edges, ranks, _shares(tied[rows], n_values))
         right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
-    left.set_xlim(0, 1 if independent else max(rows.size for rows in chains) - 1 or 1)
+    left.set_xlim(0, (max(rows.size for rows in chains) - 1 or 1) if ordered else 1)
 
 
 def _shares(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:
@@ -260,9 +259,8 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     values = independence.resampled
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _RESAMPLE_BINS + 1)
-    draws = words_of(independence).draws
-    other = "the other runs" if independence.independent else "posterior, other draws"
-    texts = other, "product of marginals"
+    draws = independence.words.draws
+    texts = independence.words.others, "product of marginals"
     for name, text, colour in zip(_COMPARED, texts, (COLOURS[2], COLOURS[9]), strict=True):
         ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
     ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
@@ -316,7 +314,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     """
     frame.check_result("density", density, PartitionDensity, "partition_density")
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
-    scores, words = density.scores.values, words_of(density)
+    scores, words = density.scores.values, density.words
     ax.scatter(
         scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label=f"calibration {words.draws}"
     )

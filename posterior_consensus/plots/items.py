@@ -17,7 +17,6 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
 from posterior_consensus.results.display import unit_of
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.results.words import words_of
 
 _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
@@ -82,7 +81,7 @@ def plot_membership(
     ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
     row = item_row(ax, items, cluster, order, then=[-own], certainty=own)
-    ax.set(ylim=(0, 1), ylabel=words_of(membership).on_axis)
+    ax.set(ylim=(0, 1), ylabel=membership.words.on_axis)
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
     name_row(ax, row, _names(membership)[: cluster.max() + 1])
@@ -219,7 +218,7 @@ def plot_item_uncertainty(
         (called,) = np.nonzero(share)
         ax.scatter(called, share[called], **style, zorder=2.6, clip_on=False)
         shares.append(frame.point("share as noise", "x", ink(), markersize=4))
-    ax.set(ylim=(0, 1.02), ylabel=f"mean {words_of(items).similarity}")
+    ax.set(ylim=(0, 1.02), ylabel=f"mean {items.words.similarity}")
     name_row(ax, row, [str(name) for name in items.names])
     bar, dot = (
         Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
@@ -314,7 +313,7 @@ def plot_regimes(
         ax.set_ylabel(table.title_of(feature), wrap=True)
         ax.tick_params(labelbottom=False)
     draw_shares(grid[-1], membership, in_row, edges)
-    grid[-1].set(ylim=(0, 1), ylabel=words_of(membership).on_axis)
+    grid[-1].set(ylim=(0, 1), ylabel=membership.words.on_axis)
     grid[-1].set_xlabel(frame.with_unit(name, unit_of(table.items.coords.get(name, order))))
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])

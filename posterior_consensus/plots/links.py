@@ -17,7 +17,6 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Places
 from posterior_consensus.results.display import as_text, counted
 from posterior_consensus.results.palette import COLOURS
-from posterior_consensus.results.words import words_of
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
@@ -88,7 +87,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     grid[0, 0].axvline(UNLIKELY, color=ink(), linewidth=0.8, linestyle=":", label="bounds of uncertain links")
     grid[0, 0].axvline(SURE, color=ink(), linewidth=0.8, linestyle=":")
     left_out = counted(_n_other_pairs(links), "pair")
-    grid[0, 0].set_xlabel(f"{words_of(links).similarity}\n(without {left_out} at {links.threshold:g} or less)")
+    grid[0, 0].set_xlabel(f"{links.words.similarity}\n(without {left_out} at {links.threshold:g} or less)")
     frame.legend_above(grid[0, 0])
     _draw_uncertain(grid[0, 1], links)
     return grid
@@ -186,7 +185,7 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     some = f"{shown.size} of " if shown.size < nearest.size else ""
     which = ", the nearest to 1/2" if some else ""
     ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}{which}", fontsize="medium")
-    words = words_of(links)
+    words = links.words
     known = f"\n(lines: two {words.mcse} to either side)" if np.any(error > 0) else ""
     ax.set(xlim=(0.0, 1.0), xlabel=f"{words.similarity}{known}")
 
@@ -250,7 +249,7 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     table = links.sizes.isel(size=slice(None, -1))
     at = np.arange(table.sizes["size"])
     low, high, own = (table[name].values for name in ("lower", "upper", "partition"))
-    draw_means(ax, at, table["mean"].values, low, high, own, words_of(links).mean)
+    draw_means(ax, at, table["mean"].values, low, high, own, links.words.mean)
     if table["prior"].notnull().all():
         ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
     ax.set_xticks(at, [str(size).replace(" or ", " or\n") for size in table["size"].values])

@@ -226,7 +226,7 @@ class _Group(NamedTuple):
 def _by_chain(shown: PartitionDraws) -> list[_Group]:
     samples, n_chains = shown.samples, len(shown.samples.chains)
     labels = colours.chain_labels(samples.chain_names, samples.words.draws, samples.words.chain)
-    if samples.independent and n_chains == 1:
+    if n_chains == 1 and not samples.series:
         labels = [samples.words.draws]
     return [
         _Group(rows, colours.chain_colour(k, n_chains), colours.chain_marker(k, n_chains), label)

@@ -21,7 +21,6 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.palette import COLOURS
-from posterior_consensus.results.words import words_of
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible
@@ -90,7 +89,7 @@ def plot_n_clusters(
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     shares = np.bincount(draws.n_clusters - fewest, draws.weights)
     words = draws.samples.words
-    ax.bar(numbers, shares, width=0.8, color=BARS, label=f"all {words.draws if draws.independent else words.chains}")
+    ax.bar(numbers, shares, width=0.8, color=BARS, label=f"all {words.chains if draws.samples.series else words.draws}")
     chains, n_chains = draws.samples.chains, len(draws.samples.chains)
     labels = chain_labels(draws.samples.chain_names, f"each {words.chain}", words.chain)
     for k, rows in enumerate(chains if n_chains > 1 and fewest < most else []):
@@ -103,8 +102,7 @@ def plot_n_clusters(
     if prior is not None:
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)
     if partition is not None:
-        labels_of = draws.as_labels if draws.noise is None else draws.items.as_marked_labels
-        clusters = int(labels_of(partition).max()) + 1
+        clusters = int(draws.as_marked_labels(partition).max()) + 1
         frame.mark_value(ax, clusters, f"partition: {clusters}", zorder=1.5)
     if numbers.size == 1:
         ax.set_title(f"Every {words.draw} has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
@@ -175,7 +173,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
     size, ratios = (5.6, 4.6 if drawn else 3.2), (2.0, 1.0)[: 1 + drawn]
     grid = frame.grid_axes(axes, figsize, 1 + drawn, 1, *size, height_ratios=ratios).ravel()
-    errors, words = frame.ERRORS * table["difference_mcse"].fillna(0.0).values, words_of(losses)
+    errors, words = frame.ERRORS * table["difference_mcse"].fillna(0.0).values, losses.words
     points: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.0, "capsize": 2}
     grid[0].errorbar(numbers, table["expected_loss"].values, errors, **points)
     grid[0].set_ylabel(frame.with_unit(f"{words.expected} {short_name_of(losses.loss)}", losses.loss.unit))

@@ -26,7 +26,6 @@ from posterior_consensus.plots.colours import (
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.palette import COLOURS
-from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
@@ -368,7 +367,7 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     """
     frame.check_result("partial", partial, PartialPartition, "partial_partition")
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
-    sizes, probability, draws = partial.curve["n_items"].values, partial.curve.values, words_of(partial).draws
+    sizes, probability, draws = partial.curve["n_items"].values, partial.curve.values, partial.words.draws
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
     requested = f"requested, {partial.prob:g}"
@@ -437,7 +436,7 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     label = f"threshold {components.threshold:g}: {components.n_components}"
     ax.plot(components.threshold, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
-    agree = f"threshold: least share of the {words_of(components).draws} that agree"
+    agree = f"threshold: least share of the {components.words.draws} that agree"
     ax.set(xlabel=agree, ylabel="stable components")
     frame.tick_integers(ax.yaxis)
     frame.add_legend(ax, loc="lower left" if numbers.min() == numbers.max() else "upper left")

@@ -16,7 +16,6 @@ from posterior_consensus.plots.colours import as_cmap, colours_of, ink, ink_on
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted, percent
-from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import listing
 
 if TYPE_CHECKING:
@@ -227,7 +226,7 @@ def plot_cluster_summary(
     frame.scatter_clusters(ax, own["mean"].values, rows, clusters.numbers, zorder=2.5, **style)
     sizes, names = clusters.sizes, clusters.clusters["cluster"].values
     shown = rows[:: -(-n // _MOST_LABELLED)]
-    shares, words = clusters.clusters["probability"].values, words_of(clusters)
+    shares, words = clusters.clusters["probability"].values, clusters.words
     ax.set_yticks(
         shown,
         [f"{names[k]} (n = {sizes[k]}, in {percent(float(shares[k]))} of {words.draws})" for k in shown],
@@ -236,7 +235,7 @@ def plot_cluster_summary(
     )
     unit = str(own["unit"].values) if "unit" in own.coords else ""
     ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=frame.with_unit(str(own["parameter"].values), unit))
-    intervals = "50% and 90% of the runs" if clusters.independent else "50% and 90% credible intervals"
-    caption = f"points: means; lines: {intervals},\nof {counted(clusters.n_draws, words.draw)} with all these clusters"
+    of = counted(clusters.n_draws, words.draw)
+    caption = f"points: means; lines: 50% and 90% {words.intervals},\nof {of} with all these clusters"
     ax.set_title(caption, loc="left", fontsize="small")
     return ax

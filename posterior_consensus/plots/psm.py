@@ -14,7 +14,7 @@ from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
 from posterior_consensus.ensemble.chains import largest_difference
-from posterior_consensus.ensemble.draws import PartitionDraws, clusters_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Clusters, Items, name_or
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
@@ -22,7 +22,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, Places, check_order, label_along
-from posterior_consensus.results.words import Words, words_of
+from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
@@ -170,7 +170,7 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     in_row = item_order(values, labels, None if along is None else along.rank[at])
     ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True, layout="compressed")
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-    frame.add_bar_of_height(ax, image, words_of(source).similarity)
+    frame.add_bar_of_height(ax, image, source.words.similarity)
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     in_view = None if clusters is None else _draw_clusters(ax, clusters._replace(labels=clusters.labels[at[in_row]]))
     _name_sides(ax, along, items, at[in_row], in_view)
@@ -189,7 +189,7 @@ def _name_sides(
 
 
 def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
-    labels, words = None if partition is None else clusters_of(draws, partition).labels, draws.samples.words
+    labels, words = None if partition is None else draws.clusters_of(partition).labels, draws.samples.words
     at = frame.some_of(draws.n_items, frame.MOST_OF_PAIRS, frame.SOME_OF_PAIRS)
     plain = draws.as_sampled() if at.size == draws.n_items else draws.as_sampled().of_items(at)
     along, chains = check_order(order, draws.items), plain.samples.chains
@@ -261,7 +261,7 @@ def _is_matrix(draws: Any) -> bool:
 def _clusters_of(partition: Any, source: PairSource) -> Clusters:
     """Clusters of a partition of the source's items; unassigned items, or noise, are in the last."""
     if not isinstance(partition, PartialPartition):
-        return clusters_of(source, partition)
+        return source.clusters_of(partition)
     last = int(partition.labels.max()) + 1
     labels = partition.labels.where(partition.labels >= 0, last)
     source.as_labels(labels)  # raises an error for other items
@@ -375,7 +375,7 @@ def plot_posterior_comparison(
     along = check_order(order, items)
     mean = comparison.similarity.mean(comparison.similarity.dims[:1]).values
     in_row = item_order(mean, labels, None if along is None else along.rank)
-    words = words_of(comparison)
+    words = comparison.words
     in_order = difference.values[np.ix_(in_row, in_row)]
     _draw_matrix(grid[0], in_order, labels[in_row], colours, comparison.names, words)
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
@@ -406,15 +406,16 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     table = comparison.to_dataframe().head(n_items)
     places = np.arange(len(table))
     errors = frame.ERRORS * table["mcse"].fillna(0.0).to_numpy()
-    error = words_of(comparison).mcse
+    error = comparison.words.mcse
     style: dict[str, Any] = {"fmt": "o", "color": ink(), "elinewidth": 1.0, "capsize": 2, "markersize": 4}
     ax.errorbar(table["difference"], places, xerr=errors, label=f"observed, two {error} to either side", **style)
-    by_chance = "expected from Monte Carlo error alone" if not comparison.independent else "expected by chance alone"
+    by_chance = f"expected {comparison.words.by_chance} alone"
     ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label=by_chance)
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    similarities = "agreement" if comparison.independent else "posterior similarities"
-    ax.set(xlabel=f"mean absolute difference of\nits {similarities}", ylabel=name_or(table.index.name, ""))
+    ax.set(
+        xlabel=f"mean absolute difference of\nits {comparison.words.similarities}", ylabel=name_or(table.index.name, "")
+    )
     ax.spines[["top", "right"]].set_visible(False)
     frame.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

@@ -22,7 +22,6 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.results.display import counted, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.results.words import words_of
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 _FARTHEST = dict(zip(BALL_BOUNDS, ("farthest", "fewest", "most"), strict=True))  # the last two: clusters
@@ -186,7 +185,7 @@ def plot_credible_ball(
         captions.append(f"{farthest_of} ({name.replace('_', ' ')})\n{clusters}{then}at {distance}{ties}")
     draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
     radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
-    ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {loss}, radius {radius}", fontsize="medium")
+    ax.set_title(f"{ball.prob:.0%} {ball.words.ball} under {loss}, radius {radius}", fontsize="medium")
     return ax
 
 
@@ -270,7 +269,7 @@ def plot_particles(
     distance = quantity(particles.distance, particles.loss.unit, 3)
     kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
     loss = short_name_of(particles.loss)
-    ax.set_title(f"{kind} from the {words_of(particles).posterior} {distance} ({loss})", fontsize="medium")
+    ax.set_title(f"{kind} from the {particles.words.posterior} {distance} ({loss})", fontsize="medium")
     return ax
 
 

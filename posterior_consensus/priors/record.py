@@ -10,7 +10,7 @@ import xarray as xr
 from scipy import integrate, stats
 from scipy.special import betaln, gammaln
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.results.words import DRAWS
@@ -184,7 +184,7 @@ class PartitionPrior(ABC):
         """
         with opened(draws) as (data, _):
             found = find_source(data)
-            taken = draws_of(found.source)
+            taken = found.source.as_draws()
             return taken.samples.array(self.of_sizes(sizes_of(self, found.labels, taken)), "log_prior", unit="nats")
 
     def n_clusters(self, n_items: int) -> xr.DataArray:

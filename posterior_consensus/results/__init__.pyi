@@ -40,7 +40,7 @@ from posterior_consensus.diagnostics.comparison import PartitionComparison as Pa
 from posterior_consensus.diagnostics.independence import NearIndependence as NearIndependence
 from posterior_consensus.diagnostics.record import Diagnosis as Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances as SequentialDistances
-from posterior_consensus.ensemble.allocations import AllocationProbabilities as AllocationProbabilities
+from posterior_consensus.ensemble.allocations import AllocationDraws as AllocationDraws
 from posterior_consensus.ensemble.chains import ChainDifference as ChainDifference
 from posterior_consensus.ensemble.draws import PartitionDraws as PartitionDraws
 from posterior_consensus.ensemble.items import Items as Items

@@ -1,8 +1,8 @@
 """Storage of results: declarations in the metadata of fields, Datasets made from them, and values that files hold.
 
 ``radius: float = field(metadata=stored_as.number("ball_radius"))`` stores the radius as the variable of this name. A
-field without such metadata is not stored. A field that is None is not stored and is restored as None; a bool declared
-by `if_true` is stored only if it is true.
+field without such metadata is not stored. A field that is None is not stored and is restored as None; words
+are stored only if they are those of runs.
 
 A result's own dimensions, coordinates and variables keep their names unless the items have a dimension or coordinate of
 the same name. `own_name` then prefixes the result's own, in an array over the items and in a stored group.
@@ -22,6 +22,7 @@ import xarray as xr
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display
+from posterior_consensus.results.words import RUNS, Words
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import is_number
 
@@ -352,14 +353,14 @@ def flag(name: str) -> Declared:
     return _attribute(name, int, bool)
 
 
-def if_true(name: str) -> Declared:
-    """Declare a bool, false by default, that is stored only if it is true."""
+def words(name: str) -> Declared:
+    """Declare the words for draws of chains, which are not stored, or for independent runs."""
 
-    def write(value: bool, record: Any, parts: DatasetParts) -> None:
-        if value:
+    def write(value: Words, record: Any, parts: DatasetParts) -> None:
+        if value is RUNS:
             parts.attrs[name] = 1
 
-    return {_KEY: Form(write, lambda group, field: bool(group.attrs[name]))}
+    return {_KEY: Form(write, lambda group, field: RUNS)}
 
 
 def names(name: str) -> Declared:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.components import ComponentsInfo, Decomposition, components_of
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -90,10 +90,9 @@ def search(
     effort |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
     effort |= {"n_clusters": n_clusters, "max_clusters": max_clusters, "from_unconstrained": from_unconstrained}
     if isinstance(loss, NoiseLoss):
-        runs = draws_of(draws)
-        if runs.noise is None:
+        if not isinstance(draws, NoisyRuns):
             return search(draws, loss.binder, starts=starts, **effort)
-        return _search_with_noise(runs.without_zero_weights(), loss, starts, effort)
+        return _search_with_noise(draws.without_zero_weights(), loss, starts, effort)
     is_free = n_clusters is None and max_clusters is None
     parts = components_of(draws, loss) if is_free or isinstance(draws, ScoredPairs) else None
     if parts is not None:
@@ -183,9 +182,7 @@ def search_by_component(
     return Searched(found.labels, found.info, expected - found.gap)
 
 
-def _search_with_noise(
-    draws: PartitionDraws, loss: NoiseLoss, starts: Sequence[Start], effort: dict[str, Any]
-) -> Searched:
+def _search_with_noise(draws: NoisyRuns, loss: NoiseLoss, starts: Sequence[Start], effort: dict[str, Any]) -> Searched:
     """Search the items that may be in clusters, with one more item that stands for the noise."""
     began = time.monotonic()
     problem = WithNoise.of(draws, loss)
@@ -249,19 +246,19 @@ def _local_search(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDAr
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
     if isinstance(loss, NoiseLoss):
-        return OnPairsWithNoise(draws_of(source), loss, limits, stop)
+        return OnPairsWithNoise(source.as_draws(), loss, limits, stop)
     record = as_loss(loss, kind=PartitionLoss)
-    if record.needs == "pairs" and not _is_cheaper_over_draws(source):
+    if not record.needs_draws and not _is_cheaper_over_draws(source):
         return OnPairs(source, record, limits, stop)
     kind = OnDraws if record.is_linear else OnDrawsNonlinear
-    return kind(draws_of(source), record, limits, stop)
+    return kind(source.as_draws(), record, limits, stop)
 
 
 def _is_cheaper_over_draws(source: PairSource) -> bool:
     """Whether draws take less memory than a similarity matrix, or have sparse tables."""
     if source.n_draws is None:
         return False
-    hard = hard_draws(source)
+    hard = source.counted_draws
     too_large = 8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget()
     return too_large or (hard is not None and is_sparse(hard))
 

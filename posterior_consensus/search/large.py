@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.pairs import PairSource
@@ -110,7 +110,7 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
     The rule is one of sizes alone, which no machine changes. Sparse tables keep their own way, whose work is in
     proportion to their cells.
     """
-    draws = hard_draws(source)
+    draws = source.counted_draws
     if draws is None or not isinstance(loss, PartitionLoss):
         return None
     n_items, n_draws, drawn = draws.n_items, draws.n_draws, draws.backend

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows
 from posterior_consensus.kernels.pair_moves import Costs
 from posterior_consensus.losses.record import NoiseLoss
@@ -66,9 +67,8 @@ class WithNoise(NamedTuple):
     fixed: float
 
     @classmethod
-    def of(cls, draws: PartitionDraws, loss: NoiseLoss) -> Self:
+    def of(cls, draws: NoisyRuns, loss: NoiseLoss) -> Self:
         """Make the problem of runs with noise."""
-        assert draws.noise is not None
         n, share = draws.n_items, draws.noise_share
         items = np.flatnonzero(share <= 0.5 + ROUNDING)
         labels = draws.with_one_noise[0].of_items(items).values

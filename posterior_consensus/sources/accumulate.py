@@ -19,7 +19,7 @@ from filelock import BaseFileLock
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import check_count, is_integer
 from posterior_consensus.runtime.executor import in_order
@@ -379,7 +379,7 @@ def _draws_of(kept: list[Kept], items: Items | None, store: Path | None) -> Part
         raise ValueError("There must be at least one draw; the accumulator has none yet.")
     chain = np.repeat(list(lengths), list(lengths.values()))
     draw = np.concatenate([np.arange(length) for length in lengths.values()])
-    samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
+    samples = ChainSamples(chain, draw, np.full(chain.size, 1 / chain.size))
     first, parts = dict(zip(lengths, np.searchsorted(chain, list(lengths)), strict=True)), []
     for one, rows in kept:
         at = np.arange(first[one], first[one] + len(rows))

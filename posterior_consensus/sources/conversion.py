@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_of, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws
-from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_flag, listing
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.annotated import has_observations
@@ -88,15 +87,15 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
         yield data, var_name
 
 
-def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
+def as_source(data: Any, *needing: str) -> PairSource:
     """Find the posterior in data: draws, with allocation probabilities if there are any, or a similarity matrix.
 
     Parameters
     ----------
     data : Summary, PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
         If a posterior has allocation probabilities, and labels sampled from them, the probabilities are used.
-    needs : mapping of str to {"pairs", "draws"}, optional
-        Need of each user of the source, such as ``{"loss 'vi'": "draws"}``.
+    needing : str
+        What needs draws, such as ``"loss 'vi'"``.
 
     Raises
     ------
@@ -106,13 +105,14 @@ def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
     """
     with opened(data) as (found, _):
         source = find_source(found).source
-    check_needs(source, needs or {})
+    for what in needing:
+        source.as_draws(what)
     return source
 
 
 def as_draws(data: Any) -> PartitionDraws:
     """Find the posterior like :func:`as_source`, and require draws."""
-    return draws_of(as_source(data))
+    return as_source(data).as_draws()
 
 
 def partition_of(data: Any, partition: Any, name: str = "partition") -> Any:
@@ -171,7 +171,7 @@ def find_source(
         return Source(made_already(soft, weights), "allocation probabilities computed from the model")
     if isinstance(data, PairSource):
         source = made_already(data, weights, var_name=var_name, group=group, sample_dims=sample_dims, item_dim=item_dim)
-        return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")
+        return Source(source, "allocation probabilities" if source.counted_draws is None else "labels")
     chosen = _chosen(data, var_name, group, sample_dims, (item_dim, None))
     named = "" if chosen.name is None else f" `{chosen.name}`"
     if not chosen.is_soft:
@@ -183,7 +183,7 @@ def find_source(
 
 def found_draws(data: Any, var_name: str | None = None, *, what: str = "This", **where: Any) -> PartitionDraws:
     """Find the source in opened data like :func:`find_source`, and require draws."""
-    return draws_of(find_source(data, var_name, **where).source, what)
+    return find_source(data, var_name, **where).source.as_draws(what)
 
 
 def found_labels(
@@ -486,7 +486,7 @@ def as_partition_draws(
     with opened(data, var_name, progressbar=progressbar) as (found, var_name):
         if isinstance(found, PairSource):
             where = {"var_name": var_name, "group": group, "sample_dims": sample_dims, "item_dim": item_dim}
-            return draws_of(made_already(found, weights, **where)).labels_only()
+            return made_already(found, weights, **where).as_draws().labels_only()
         labels = found_labels(found, var_name, group, sample_dims, item_dim, stay=store is not None)
         return draws_of_labels(*labels, weights, store=path, progressbar=progressbar)
 
@@ -567,7 +567,7 @@ def as_allocation_probabilities(
     >>> import posterior_consensus as pc
     >>> log_prob_z = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
     >>> draws = pc.as_allocation_probabilities(log_prob_z)
-    >>> draws.soft.probabilities[0]
+    >>> draws.probabilities[0]
     array([[0.9, 0.1],
            [0.5, 0.5]])
     >>> pc.expected_loss(draws, [0, 1], loss="binder")["expected_loss"].item()
@@ -579,7 +579,7 @@ def as_allocation_probabilities(
     with opened(data, var_name) as (found, var_name):
         if isinstance(found, PairSource):
             where = {"var_name": var_name, "group": group, "item_dim": item_dim, "component_dim": component_dim}
-            draws = draws_of(made_already(found, weights, **where, sample_dims=sample_dims))
+            draws = made_already(found, weights, **where, sample_dims=sample_dims).as_draws()
             draws.as_soft("`data`")
             return draws
         chosen = _chosen(found, var_name, group, sample_dims, (item_dim, component_dim), is_soft=True)
@@ -673,7 +673,7 @@ def allocation_probabilities(
     ...     y = pm.NormalMixture("y", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=[-1.0, 0.2, 1.0], dims="star")
     >>> idata = xr.Dataset({"mu": (("chain", "draw", "component"), [[[-1.0, 1.0], [1.0, -1.0]]])})
     >>> draws = pc.allocation_probabilities(model, idata)  # doctest: +SKIP
-    >>> draws.soft.probabilities[0].round(3)  # doctest: +SKIP
+    >>> draws.probabilities[0].round(3)  # doctest: +SKIP
     array([[0.881, 0.119],
            [0.401, 0.599],
            [0.119, 0.881]])

@@ -11,12 +11,12 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows, place_in
-from posterior_consensus.ensemble.samples import Samples, by_index, reordered_by_name
+from posterior_consensus.ensemble.samples import ChainSamples, Samples, by_index, reordered_by_name
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.stores import write_labels, write_store
@@ -72,7 +72,7 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
     shape = tuple(values.sizes[dim] for dim in dims)
     n_draws = int(np.prod(shape))
     has_names = any(dim in values.coords and values[dim].ndim for dim in (*dims, "chain", "draw"))
-    samples = Samples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws), has_names)
+    samples = ChainSamples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws), has_names)
     if weights is None:
         return samples
     is_log = isinstance(weights, LogWeights)
@@ -103,7 +103,7 @@ def made_already(source: PairSource, weights: Any, **of_data: Any) -> PairSource
             )
     if weights is None:
         return source
-    draws = draws_of(source)
+    draws = source.as_draws()
     return replace(draws, samples=_weighted(draws.samples, weights))
 
 

@@ -9,11 +9,12 @@ import pandas as pd
 import xarray as xr
 from pandas.api.types import infer_dtype
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import coords_of, name_or
 from posterior_consensus.ensemble.layers import Layers, layer_names
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.results.words import RUNS
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_flag, listing, warn
 from posterior_consensus.sources.arrays import as_numpy
@@ -127,10 +128,8 @@ def as_layers(
     where: dict[str, Any] = {"item_dim": item_dim, "weights": one_of(weights, log_weights)}
     if isinstance(data, Layers):
         return data if ordered is None else replace(data, ordered=ordered)
-    if isinstance(data, PartitionDraws) and data.samples.independent:
-        data = _by_group(data)
-    if isinstance(data, PairSimilarity) and data.independent:
-        draws_of(data, "A comparison of layers, such as resolutions,")
+    if isinstance(data, PairSource) and data.words is RUNS:
+        data = _by_group(data.as_draws("A comparison of layers, such as resolutions,"))
     given = _of_each_layer(data) if var_name is None else None
     are_draws = given is not None and all(isinstance(one, PairSource) for one in given.values())
     if given is not None and (layer_dim is None or are_draws or isinstance(data, (list, tuple))):

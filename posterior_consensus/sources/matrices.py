@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, difference, name_or, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
@@ -333,7 +333,7 @@ def pairwise_similarity(
     with _as_called(), opened(data, var_name) as (found, var_name):
         if isinstance(found, PairSource):  # contains every item
             where = {"var_name": var_name, "sample_dims": sample_dims, "item_dim": item_dim}
-            together = draws_of(made_already(found, weights, **where))
+            together = made_already(found, weights, **where).as_draws()
             nowhere = np.zeros((together.n_draws, together.n_items), np.uint8)
             present = PartitionDraws.of(nowhere, samples=together.samples, items=together.items)
         else:
@@ -432,7 +432,7 @@ def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -
     samples = together.samples
     if not samples.has_errors:
         return np.full(values.shape, np.nan)
-    if samples.independent and not samples.is_weighted:
+    if not samples.series and not samples.is_weighted:
         return _errors_of_repetitions(samples, values, _counts(present))
     equal = replace(present, samples=samples.weighted(np.ones(samples.n_draws)))
     weight_held, n_held = present.similarity(), equal.similarity()

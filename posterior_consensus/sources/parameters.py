@@ -59,13 +59,14 @@ def component_labels(
     TypeError
         If the labels were renumbered.
     """
-    if draws.soft is not None:
-        if draws.soft.n_components != n_components:
+    if draws.counted_draws is None:
+        soft = draws.as_soft("`draws`")
+        if soft.n_components != n_components:
             raise ValueError(
                 f"Allocation probabilities must be of as many components as parameters or prior, {n_components}; got "
-                f"those of {draws.soft.n_components}."
+                f"those of {soft.n_components}."
             )
-        return draws.soft.components
+        return soft.components
     if labels is None:
         raise TypeError(
             f"`draws` must be labels as sampled, numbers of components; got {type(draws).__name__}. PartitionDraws, "

@@ -1,4 +1,4 @@
-"""Allocation probabilities, or their logarithms, as PartitionDraws: checked, normalized, with labels sampled."""
+"""Allocation probabilities, or their logarithms, as draws: checked, normalized, with labels sampled."""
 
 import re
 from typing import Any
@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.allocations import AllocationDraws, sampled_components
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of, place_in
@@ -27,18 +26,20 @@ def draws_of_probabilities(
     *,
     log: bool | None = None,
     random_seed: RandomSeed = None,
-) -> PartitionDraws:
+) -> AllocationDraws:
     """Convert probabilities or their logarithms over draws, items and components, and sample labels from them."""
     name = repr(values.name) if values.name is not None else "`data`"
     samples = samples_of(values, dims, weights, name)
     probabilities = _normalized(values.values, log, name, place_in(values))
     probabilities = probabilities.reshape(samples.n_draws, *values.shape[-2:])
     components = sampled_components(probabilities, random_seed)
-    return PartitionDraws(
+    return AllocationDraws(
         Items.along(values, rest[0]),
         samples,
         ArrayLabels(*canonical_rows(components, probabilities.shape[2])),
-        AllocationProbabilities(probabilities, components, rest[1]),
+        probabilities,
+        components,
+        rest[1],
     )
 
 

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, difference, is_named
 from posterior_consensus.ensemble.labels import ArrayLabels
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows, native, smallest_dtype
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import RunSamples, Samples
 from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.arguments import is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
@@ -96,7 +97,7 @@ def as_runs(
     Returns
     -------
     PartitionDraws or PairSimilarity
-        Draws whose `samples.independent` is true: `samples.draw` has the runs' names, or their numbers, and
+        Runs, whose `samples` are :class:`RunSamples`: `samples.draw` has the runs' names, or their numbers, and
         `samples.chain` their groups. With `noise`, `noise` of the draws says which items each run calls noise. With
         `missing`, the similarities of pairs and their standard errors, even if no label is missing:
         :func:`consensus_partition` and :func:`item_uncertainty` take them, :func:`summarize` and others that need
@@ -226,8 +227,8 @@ def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws
                 f"`data` must be a path to a CSV, TSV, Parquet or .npy file, or to a store; got {str(data)!r}. Open "
                 "it, and take the variable of the labels."
             )
-        draws = draws_of(found, "as_runs")
-    if draws.soft is not None:
+        draws = found.as_draws("as_runs")
+    if draws.counted_draws is None:
         raise ValueError(
             "`data` must be draws of labels, as runs have no allocation probabilities; got draws with some. Leave the "
             "probabilities out by draws.labels_only()."
@@ -236,11 +237,11 @@ def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws
         if given is not None:
             raise ValueError(f"`{argument}` must be left out for draws, which are made already; got {given!r}.")
     own = draws.samples
-    is_run = own.independent or (own.named and len(own.chains) == 1)
+    is_run = not own.series or (own.named and len(own.chains) == 1)
     names = own.draw if is_run else np.arange(own.n_draws)
-    chain = own.chain if own.independent and groups is None else _groups(groups, names)
+    chain = own.chain if groups is None and not own.series else _groups(groups, names)
     named = own.named and is_run
-    return replace(draws, samples=replace(own, chain=chain, draw=names, named=named, independent=True))
+    return replace(draws, samples=RunSamples(chain, names, own.weights, named))
 
 
 def _samples(runs: Runs, groups: Any) -> Samples:
@@ -248,7 +249,7 @@ def _samples(runs: Runs, groups: Any) -> Samples:
     if runs.names is not None and not runs.names.is_unique:
         raise ValueError(f"`data` must name each run once; {difference(runs.names, runs.names, 'runs')}.")
     weights = np.full(n, 1.0 / max(n, 1))
-    return Samples(_groups(groups, names), names, weights, named=runs.names is not None, independent=True)
+    return RunSamples(_groups(groups, names), names, weights, named=runs.names is not None)
 
 
 def _groups(groups: Any, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -367,10 +368,11 @@ def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> Partit
         elif where.all():
             raise ValueError(f"`data` must not be all {name}; got {where.size} labels equal to {label!r}.")
     is_noise = apart.get("noise")
-    draws = PartitionDraws(runs.items, samples, ArrayLabels(labels, n_clusters))
-    if "missing" in apart:
-        return similarity_of_present(draws, apart["missing"])
-    return replace(draws, noise=is_noise) if is_noise is not None and is_noise.any() else draws
+    backend = ArrayLabels(labels, n_clusters)
+    if is_noise is not None and is_noise.any():
+        return NoisyRuns(runs.items, samples, backend, is_noise)
+    draws = PartitionDraws(runs.items, samples, backend)
+    return similarity_of_present(draws, apart["missing"]) if "missing" in apart else draws
 
 
 def _alone(own: _Coded) -> tuple[npt.NDArray[Any], int]:

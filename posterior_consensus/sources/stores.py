@@ -30,7 +30,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels, MappedFile, opened_store, slices
 from posterior_consensus.ensemble.partitions import smallest_dtype
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples, Samples
 from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_path
@@ -305,7 +305,7 @@ def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> Part
             labels, offset = variables[LABELS], variables[LABELS].id.get_offset()
             array = np.ndarray(labels.shape, labels.dtype, content, offset)
         about, items = _read_about(file)
-    samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
+    samples = ChainSamples(about["chain"].values, about["draw"].values, about["weight"].values)
     origin = MappedFile(path, offset, mark, progressbar, opened)
     return PartitionDraws(items, samples, ArrayLabels(array, about[N_CLUSTERS].values, origin))
 

@@ -24,7 +24,7 @@ from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import capitalized, counted
-from posterior_consensus.results.words import Words, words_of
+from posterior_consensus.results.words import Words
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
@@ -93,11 +93,11 @@ def draws(summary: SummaryRecord) -> Fact:
     samples, words = summary.draws.samples, draws_in_words(summary.draws.samples)
     weighted = f"The {samples.n_draws:,} {samples.words.draws} are weighted ({samples.about_weights})."
     allocations = "."
-    if summary.draws.soft is not None:
+    if summary.draws.counted_draws is None:
         allocations = f", {_GIVEN if summary.partition.loss.as_binder() else _SAMPLED}"
     items = _items(summary, summary.draws.n_items)
     methods = f"The posterior distribution of the partition of {items} was represented by {words}{allocations}"
-    if samples.independent:
+    if not samples.series:
         methods = f"The partition of {items} was represented by {words}."
     return Fact(samples.words.draws, draws_line(samples, summary.source), [weighted] * samples.is_weighted, methods)
 
@@ -119,7 +119,7 @@ def _clusters_in_short(summary: SummaryRecord) -> str:
         return f"{items} in {len(sizes):,} clusters{rare} ({listed}){of_noise}"
     said = rare or f", as {_of_draws(summary)}"
     if rare and is_improbable(summary.draws, summary.partition):
-        said += f": the {words_of(summary).draws} disagree on the clusters"
+        said += f": the {summary.words.draws} disagree on the clusters"
     return f"{items} in one cluster{of_noise}{said}"
 
 
@@ -133,10 +133,10 @@ def _items(summary: SummaryRecord, number: int, kind: str = "") -> str:
 def draws_line(samples: Samples, source: str = "") -> str:
     """Numbers of draws and chains, and where they come from."""
     chains = display.counted(len(samples.chains), samples.words.chain)
-    kind = " weighted" * samples.is_weighted + " independent" * samples.independent
+    kind = " weighted" * samples.is_weighted + samples.words.independent
     text = f"{samples.n_draws:,}{kind}"
-    if not samples.independent or len(samples.chains) > 1:
-        text += f"{',' * bool(kind)} {'of' if samples.independent else 'from'} {chains}"
+    if samples.series or len(samples.chains) > 1:
+        text += f"{',' * bool(kind)} {samples.words.of_chains} {chains}"
     source = source.replace("`", "").removeprefix("labels").strip()
     about = _by_group(samples), samples.about_weights if samples.is_weighted else "", source
     return f"{text} ({'; '.join(said)})" if (said := [*filter(None, about)]) else text
@@ -145,9 +145,9 @@ def draws_line(samples: Samples, source: str = "") -> str:
 def draws_in_words(samples: Samples) -> str:
     """Number of draws and chains, and what the weights leave."""
     words, number = samples.words, len(samples.chains)
-    kind = f"{'weighted ' * samples.is_weighted}{'independent ' * samples.independent}{words.draw}"
-    text = counted(samples.n_draws, kind)
-    if not samples.independent or number > 1:
+    kind = f"{' weighted' * samples.is_weighted}{words.independent} {words.draw}"
+    text = counted(samples.n_draws, kind.strip())
+    if samples.series or number > 1:
         text = f"{text} of {counted(number, words.chain)}"
     text += f" ({groups})" if (groups := _by_group(samples)) else ""
     return f"{text} ({samples.about_weights})" if samples.is_weighted else text
@@ -155,7 +155,7 @@ def draws_in_words(samples: Samples) -> str:
 
 def _by_group(samples: Samples) -> str:
     """Number of runs in each of several groups; empty for chains, and for many groups."""
-    if not samples.independent or not 1 < len(samples.chains) <= _MOST_NAMED:
+    if samples.series or not 1 < len(samples.chains) <= _MOST_NAMED:
         return ""
     names = map(display.as_text, samples.chain_names)
     return ", ".join(f"{name}: {rows.size:,}" for name, rows in zip(names, samples.chains, strict=True))
@@ -214,11 +214,11 @@ def number(summary: SummaryRecord) -> Fact:
     share = float(summary.draws.samples.mean(((values >= low) & (values <= high)).astype(np.float64)))
     interval = display.interval(int(low), int(high), share, whole_of(summary))
     clause = f"is {interval}" if low == high else f"has the {interval}"
-    words, whole = words_of(summary), whole_of(summary)
+    words, whole = summary.words, whole_of(summary)
     line = f"{low:,} in {display.percent(share)} of {whole}"
     if low < high:
         line = f"{low:,} to {high:,}, central 90% interval, which has {display.percent(share)} of {whole}"
-    if summary.independent and low == values.min() < values.max() == high:
+    if not summary.draws.samples.series and low == values.min() < values.max() == high:
         line = f"{low:,} to {high:,} in all runs"
     if not low == high == summary.n_clusters:
         line += f"; {_reported(summary)}"
@@ -230,14 +230,14 @@ def _given_number(summary: SummaryRecord) -> Iterator[str]:
     """Sentence on runs whose number of clusters is the same, in each group if there are several; possibly none."""
     samples, numbers = summary.draws.samples, summary.draws.n_clusters
     several = [rows for rows in samples.chains if rows.size > 1]
-    alike = samples.independent and several and all(np.ptp(numbers[rows]) == 0 for rows in samples.chains)
+    alike = not samples.series and several and all(np.ptp(numbers[rows]) == 0 for rows in samples.chains)
     if alike and numbers.max() > 1:
         yield _GIVEN_NUMBER.format(of_group=" of a group" * (len(samples.chains) > 1))
 
 
 def whole_of(summary: SummaryRecord) -> str:
     """Whole of which shares are given."""
-    return "the weight" if summary.draws.samples.is_weighted else f"the {words_of(summary).draws}"
+    return "the weight" if summary.draws.samples.is_weighted else f"the {summary.words.draws}"
 
 
 def _share(summary: SummaryRecord) -> float:
@@ -248,12 +248,12 @@ def _share(summary: SummaryRecord) -> float:
 def _of_draws(summary: SummaryRecord) -> str:
     """Share of the draws with the reported number of clusters, in words."""
     share = _share(summary)
-    return f"in {display.percent(share)} of {whole_of(summary)}" if share > 0 else f"in no {words_of(summary).draw}"
+    return f"in {display.percent(share)} of {whole_of(summary)}" if share > 0 else f"in no {summary.words.draw}"
 
 
 def _which_have_it(summary: SummaryRecord) -> str:
     """The same as a clause, after "a number that"."""
-    share, words = _share(summary), words_of(summary)
+    share, words = _share(summary), summary.words
     if share == 0:
         return f"no {words.draw} has"
     return f"{display.percent(share)} of {whole_of(summary)} {'has' if summary.draws.samples.is_weighted else 'have'}"
@@ -262,7 +262,7 @@ def _which_have_it(summary: SummaryRecord) -> str:
 def _reported(summary: SummaryRecord) -> str:
     """Probability of the reported number of clusters, or its share of the runs."""
     share, number = _share(summary), f"{summary.n_clusters:,}"
-    if summary.independent:
+    if not summary.draws.samples.series:
         return f"{number} {_of_draws(summary)}"
     if 0 < share < 0.005:
         return f"P({number}) < 0.01"
@@ -273,7 +273,7 @@ def _reported(summary: SummaryRecord) -> str:
 
 def improbable_number(summary: SummaryRecord) -> Fact:
     """Comparison with the most probable number of clusters, if the reported number is improbable."""
-    other, best, chance, words = summary.alternative, summary.partition, _of_draws(summary), words_of(summary)
+    other, best, chance, words = summary.alternative, summary.partition, _of_draws(summary), summary.words
     if not is_improbable(summary.draws, best):
         return Fact()
     probabilities = number_probabilities(summary.draws)
@@ -295,7 +295,7 @@ def improbable_number(summary: SummaryRecord) -> Fact:
 
 def expected_loss(summary: SummaryRecord) -> Fact:
     """Expected loss of the partition, with its error."""
-    best, words = summary.partition, words_of(summary)
+    best, words = summary.partition, summary.words
     number, error = display.rounded(best.expected_loss, best.mcse)
     value = display.with_unit(number, best.loss.unit)
     none = _without_structure(summary)
@@ -325,7 +325,7 @@ def _without_structure(summary: SummaryRecord) -> str:
 
 def rough_error(summary: SummaryRecord) -> Fact:
     """Warning of a rough error of the expected loss."""
-    best, words = summary.partition, words_of(summary)
+    best, words = summary.partition, summary.words
     if not display.is_rough(best.ess, words):
         return Fact()
     finding = (
@@ -355,7 +355,7 @@ def _figure(value: float, form: str, limit: float = np.nan) -> str:
 
 def optimality(summary: SummaryRecord) -> Fact:
     """Bound of the minimum expected loss, and how many searches agree."""
-    gap, bound, best, words = summary.optimality_gap, summary.lower_bound, summary.partition, words_of(summary)
+    gap, bound, best, words = summary.optimality_gap, summary.lower_bound, summary.partition, summary.words
     if gap is not None and status(gap) == "optimal":
         proven = "proven"
         if isinstance(best.info, ComponentsInfo) and best.info.n_components > 1:
@@ -392,7 +392,7 @@ def _agreement(info: Info | None) -> str:
 
 def ball(summary: SummaryRecord) -> Fact:
     """Radius and coverage of the credible ball, and numbers of clusters inside."""
-    found, words = summary.ball, words_of(summary)
+    found, words = summary.ball, summary.words
     prob = f"{100 * found.prob:.6g}%"
     radius = f"{display.quantity(found.radius, found.loss.unit, 3)} ({display.short_name_of(found.loss)})"
     distances = found.distances.values
@@ -424,7 +424,7 @@ def ball(summary: SummaryRecord) -> Fact:
 
 def misplaced(summary: SummaryRecord) -> Fact:
     """Expected number of items outside their cluster, and those that are more probably outside than in it."""
-    items, words = summary.items, words_of(summary)
+    items, words = summary.items, summary.words
     if items.membership is None:
         return _dissimilar(summary)
     doubted = by_doubt(items)
@@ -435,9 +435,7 @@ def misplaced(summary: SummaryRecord) -> Fact:
         return Fact("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
     line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names)}"
-    said = f"Under the model, {number} are expected to be outside the cluster that is matched with theirs."
-    if summary.independent:
-        said = f"On average, {number} are outside the cluster that is matched with theirs in a run."
+    said = words.are_misplaced.format(number)
     many = _items(summary, len(names)) if names else f"no {one}"
     doubt = f"The {words.probability} of the own cluster is below {EVEN:g} for {many}"
     finding = f"{said} {doubt}{f': {_named(names)}' if names else ''}."
@@ -446,7 +444,7 @@ def misplaced(summary: SummaryRecord) -> Fact:
 
 def _dissimilar(summary: SummaryRecord) -> Fact:
     """Items with a low mean similarity to the rest of their cluster, if there are no memberships."""
-    words, doubted = words_of(summary), by_doubt(summary.items)
+    words, doubted = summary.words, by_doubt(summary.items)
     names = doubted.index[doubted < EVEN].tolist()
     similarity = f"mean {words.similarity} below {EVEN:g}"
     n_alone = int(doubted.isna().sum())
@@ -467,13 +465,12 @@ def _named(names: Sequence[Any]) -> str:
 
 def links(summary: SummaryRecord) -> Fact:
     """Sizes of many small clusters, uncertain links, and the first candidates for joining."""
-    found, words = summary.links, words_of(summary)
+    found, words = summary.links, summary.words
     if found is None:
         return Fact()
     sure, uncertain, _ = found.n_by_certainty
-    share = f"{'an' if summary.independent else 'a'} {words.similarity}"
     line = (
-        f"{sure:,} with {share} above {SURE:g} and {uncertain:,} uncertain ones, shown instead of "
+        f"{sure:,} with {words.a_similarity} above {SURE:g} and {uncertain:,} uncertain ones, shown instead of "
         f"clusters {_LINKS_BECAUSE}; `links.uncertain` lists the uncertain ones"
     )
     names = {size: _LINK_SIZES.get(size, f"clusters of {size} items") for size in found.sizes["size"].values[:-1]}
@@ -485,8 +482,8 @@ def links(summary: SummaryRecord) -> Fact:
         f"Figures and tables show links, which are pairs of items in one cluster, {_LINKS_BECAUSE}.",
         f"There are {display.joined(by_size[:_MOST_LINK_SIZES])} (central 90% intervals).",
         (
-            f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} {share} above {SURE:g}, and "
-            f"{uncertain:,} {share} from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}."
+            f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} {words.a_similarity} above {SURE:g}, and "
+            f"{uncertain:,} {words.a_similarity} from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}."
         ),
     ]
     joined = found.between_clusters().head(1)
@@ -503,12 +500,12 @@ def links(summary: SummaryRecord) -> Fact:
 
 def groups(summary: SummaryRecord) -> Fact:
     """Groups of draws; a single group is not reported if the chains disagree."""
-    found, words = summary.modes, words_of(summary)
+    found, words = summary.modes, summary.words
     name, draws = f"other {words.mode}s", words.draws
     if found is None:
         return Fact(name, "not searched for")
     if not summary.draws.samples.has_errors:
-        in_chain = "" if summary.independent else f" in a {words.chain}"
+        in_chain = f" in a {words.chain}" if summary.draws.samples.series else ""
         return Fact(name, f"too few {draws}{in_chain} to find {words.group}s")
     if found.n_particles > 1:
         return _several_groups(summary, found)
@@ -528,7 +525,7 @@ def groups(summary: SummaryRecord) -> Fact:
 
 def _looked_at(summary: SummaryRecord, found: Particles) -> str:
     """Number of draws in the search for groups, of how many."""
-    number, total, draws = found.n_draws_searched, summary.draws.n_draws, words_of(summary).draws
+    number, total, draws = found.n_draws_searched, summary.draws.n_draws, summary.words.draws
     return f"all {total:,} {draws}" if number == total else f"{number:,} of {total:,} {draws}"
 
 
@@ -543,16 +540,15 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
         findings.append(other if changes else f"The partition of {group} is the partition above.")
     weights, mixed = found.weights.values, found.status != "chains in different groups"
     shares = display.joined([display.percent(weight) for weight in weights])
-    unit, words = found.loss.unit, words_of(summary)
+    unit, words = found.loss.unit, summary.words
     draws, name = words.draws, f"other {words.mode}s"
     line = f"{weights.size} {words.group}s, with {shares} of {whole_of(summary)}"
-    was, it = ("were", "them") if summary.independent else ("was", "it")
     is_whole = (found.n_searched, found.n_draws_searched) == (summary.draws.n_items, summary.draws.n_draws)
     of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
     methods = (
-        f"The {draws} form {weights.size} {words.group}s with few {draws} between them. The {words.posterior} {was} "
-        f"also represented by one partition for each, nearest to {it} in Wasserstein distance [balocchi2025]. Their "
-        "weights are "
+        f"The {draws} form {weights.size} {words.group}s with few {draws} between them. The {words.posterior} "
+        f"{words.was} also represented by one partition for each, nearest to {words.it} in Wasserstein distance "
+        "[balocchi2025]. Their weights are "
         f"{display.joined([f'{weight:.2g}' for weight in weights])} ({words.error} at most "
         f"{display.at_most(np.max(found.weights_mcse.values), '.2g')}"
         f"{_rough_because(float(found.weights_ess.min()), words)}), "
@@ -561,8 +557,7 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
     )
     if mixed:
         return Fact(name, line, findings, methods)
-    apart = "the groups are of different kinds" if summary.independent else f"{_who_stays(found)} not mix between them"
-    return Fact(name, f"{line}; {apart}", findings)
+    return Fact(name, f"{line}; {words.stay.format(_who_stays(found))}", findings)
 
 
 def _who_stays(found: Particles) -> str:
@@ -575,7 +570,7 @@ def _who_stays(found: Particles) -> str:
 
 def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
     """Name with share, and partition, of each group of draws; none of a single group."""
-    found, group = summary.modes, words_of(summary).group
+    found, group = summary.modes, summary.words.group
     if found is not None and found.n_particles > 1:
         for k, (weight, labels) in enumerate(zip(found.weights.values, found.partitions.values, strict=True)):
             yield f"the {display.ordinal(k)} {group} ({display.percent(weight)} of {whole_of(summary)})", labels
@@ -583,7 +578,7 @@ def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
 
 def more_draws(summary: SummaryRecord) -> Fact:
     """Effect of more draws; no finding after searches that ended early, as these began at the partition."""
-    excess, best, words = summary.excess, summary.partition, words_of(summary)
+    excess, best, words = summary.excess, summary.partition, summary.words
     draws, name = words.draws, f"more {words.draws}"
     if excess is None:
         why = no_halves_because(summary.draws, best, summary.diagnosis) or _skipped(summary)
@@ -599,8 +594,7 @@ def more_draws(summary: SummaryRecord) -> Fact:
     limit = display.with_unit(display.at_most(excess.limit, ".2g"), best.loss.unit)
     value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
-    cases = "cases" if summary.independent else "posteriors"
-    line = f"would lower the {words.expected} loss by about {value}, in six of seven {cases} by at most {limit}"
+    line = f"would lower the {words.expected} loss by about {value}, in six of seven {words.cases} by at most {limit}"
     finding = (
         f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}. The {words.expected} loss on "
         f"these {draws} is too low by about {twice}, as the partition was chosen on them."
@@ -638,8 +632,8 @@ def other_labels(summary: SummaryRecord) -> Fact:
 
 def chains(summary: SummaryRecord) -> Fact:
     """Verdict on the chains, and how convergence was assessed."""
-    diagnosis, words = summary.diagnosis, words_of(summary)
-    if summary.independent:
+    diagnosis, words = summary.diagnosis, summary.words
+    if diagnosis.spread is not None:
         return _runs(summary)
     if summary.draws.n_items == 1:
         methods = diagnosis.verdict
@@ -676,10 +670,10 @@ def chains(summary: SummaryRecord) -> Fact:
 
 def in_doubt(summary: SummaryRecord) -> str:
     """What makes the result doubtful in few words, if the chains do not agree or are too short to tell; else empty."""
-    status, chains = summary.diagnosis.status, words_of(summary).chains
+    status, chains = summary.diagnosis.status, summary.words.chains
     if status == "disagree":
         return f"the {chains} do not agree"
-    if summary.independent:
+    if not summary.draws.samples.series:
         return ""
     return {"short": f"the {chains} are short", "unknown": "convergence is unknown"}.get(status, "")
 
@@ -724,7 +718,7 @@ def _runs(summary: SummaryRecord) -> Fact:
 
 def omissions(summary: SummaryRecord) -> Fact:
     """Computations that were skipped, ended early or used some items only, with reasons."""
-    n, certificate, found, words = summary.draws.n_items, summary.certificate, summary.modes, words_of(summary)
+    n, certificate, found, words = summary.draws.n_items, summary.certificate, summary.modes, summary.words
     of_bound = summary.no_certificate if certificate is None else certificate.left_out
     sentences = [*_ended_early(summary), *filter(None, [of_bound]), *_second_searches(summary)]
     if n > MOST_OF_PAIRS:
@@ -749,7 +743,7 @@ def omissions(summary: SummaryRecord) -> Fact:
 
 def _ended_early(summary: SummaryRecord) -> Iterator[str]:
     """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
-    found, other, cut, words = summary.modes, summary.alternative, summary.cut, words_of(summary)
+    found, other, cut, words = summary.modes, summary.alternative, summary.cut, summary.words
     groups = f"further {words.group}s of {words.draws}"
     if by := _BY[stopped(summary.partition)]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
@@ -774,7 +768,7 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
     excess, other, best = summary.excess, summary.resampled, summary.partition
     too_many = no_halves_because(summary.draws, best, summary.diagnosis) == TOO_MANY
     for searches, be, ended, step, is_missed in (
-        (_halves(words_of(summary)), "were", excess and excess.stopped, "halves", too_many),
+        (_halves(summary.words), "were", excess and excess.stopped, "halves", too_many),
         (_OTHERS, "was", other and stopped(other), OTHER_LABELS, uses_sampled_labels(summary.draws, best)),
     ):
         late = step in summary.cut

@@ -138,7 +138,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
 
     @property
     def _has_noise(self) -> bool:
-        return any(one.draws.noise is not None for one in self.values())
+        return any(one.draws.has_noise for one in self.values())
 
     @property
     def _repetitions(self) -> str:

@@ -28,6 +28,7 @@ from posterior_consensus.plots.frame import shortened
 from posterior_consensus.results import stored_as
 from posterior_consensus.results.display import Tabled, apart_from, as_text, counted, latex_table
 from posterior_consensus.results.stored_as import as_dataset
+from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_path
@@ -39,7 +40,7 @@ TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
 IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 SOME_DRAWS = 500
 _MOST_ROWS, _MOST_LISTED, _LONGEST = 20, 4, 40  # clusters of a table for print, and items and characters in a row
-_FEWEST, _FEWEST_RUNS = 100, 20  # effective draws, or runs; with fewer, agreement of halves proves little
+_FEWEST = {DRAWS: 100, RUNS: 20}  # effective draws, or runs; with fewer, agreement of halves proves little
 
 
 class HasPartition(HasDraws):
@@ -98,9 +99,9 @@ class SummaryRecord(HasPartition, Tabled):
     seed: int | None = field(default=None, metadata=stored_as.in_json("summary_seed"))
 
     @property
-    def independent(self) -> bool:
-        """Whether the draws are independent runs of programs."""
-        return self.draws.samples.independent
+    def words(self) -> Words:
+        """What draws and chains are called in texts and figures."""
+        return self.draws.words
 
     @property
     def interrupted(self) -> bool:
@@ -222,10 +223,10 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
     if diagnosis.status == "disagree":
         return f"the {words.chains} do not agree"
     if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
-        return "the groups have no verdict" if draws.independent else "convergence is unknown"
+        return words.no_verdict
     of_loss = draws.samples.effective_draws if best.mcse == 0 else best.ess
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
-    fewest = _FEWEST_RUNS if draws.independent else _FEWEST
+    fewest = _FEWEST[words]
     if not ess >= fewest:
         size = "unknown" if np.isnan(ess) else f"{apart_from(ess, fewest, '.3g')}, below {fewest}"
         return f"the {words.size} is {size}"
@@ -234,7 +235,7 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
 
 def uses_sampled_labels(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     """Whether the search used sampled labels; expected Binder losses use the probabilities."""
-    return draws.soft is not None and best.loss.as_binder() is None and isinstance(best.info, SearchInfo)
+    return draws.counted_draws is None and best.loss.as_binder() is None and isinstance(best.info, SearchInfo)
 
 
 def was_interrupted(*searches: Any) -> bool:
@@ -253,7 +254,7 @@ def some_draws(draws: PartitionDraws, most: int = SOME_DRAWS) -> PartitionDraws:
 
     Independent runs stay in their order, and are chosen by the one that does not depend on it.
     """
-    if draws.independent:
+    if not draws.samples.series:
         if draws.n_draws <= most:
             return draws
         if not draws.samples.is_weighted:

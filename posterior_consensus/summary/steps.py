@@ -187,5 +187,5 @@ def look_at_other_labels(
         return None
     limits = {name: number for name, number in vars(partition.cluster_limits).items() if number is not None}
     search = {"loss": partition.loss, "n_starts": 3, "starts": [partition], **limits, **options}
-    others = draws.sample(random_seed=_SEED)
+    others = draws.as_soft("`summarize`").sample(random_seed=_SEED)
     return _ending(clock, clock.within_limit(OTHER_LABELS, consensus_partition, others, **search))

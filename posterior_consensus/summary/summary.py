@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -226,8 +226,7 @@ class Summary(SummaryRecord, display.Shown):
         TypeError
             If `folder` is not a path.
         """
-        compared = "comparison" if self.independent else "convergence"
-        tables = {"clusters": self, "items": self.items, compared: self.diagnosis}
+        tables = {"clusters": self, "items": self.items, self.words.file: self.diagnosis}
         frames = {name: result.to_dataframe() for name, result in tables.items()}
         if self.links is not None:
             frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}
@@ -317,7 +316,7 @@ def read_posterior(
     found = find_source(data, var_name, model, group=group, **where)
     if isinstance(found.source, ScoredPairs):
         return found.source
-    draws = draws_of(found.source)
+    draws = found.source.as_draws()
     logs = log_of_draws(data, draws) if group == "posterior" else None
     return Posterior(draws, found.description, observed_of(data, draws), logs)
 

@@ -7,7 +7,6 @@ from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.display import counted, name_of
-from posterior_consensus.results.words import words_of
 from posterior_consensus.summary.facts import facts_of, in_doubt
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import cited_keys, key_of, reference
@@ -46,22 +45,19 @@ def methods_text(summary: SummaryRecord) -> str:
     words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
     is_bad = summary.diagnosis.status == "disagree"
     words |= {"how_found": how_found(summary, " was" * is_bad), "report": "The" if is_bad else "We report the"}
-    words |= {"about_number": about_number(summary), "doubt": ""}
+    words |= {"about_number": summary.words.about_number, "doubt": ""}
     if in_doubt(summary):
         words |= {"doubt": words["chains"], "chains": ""}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
     if is_bad:
-        warning = (
-            "One partition must not stand for all" if summary.independent else "These results must not be reported"
-        )
-        text = f"{warning}. {summary.diagnosis.verdict}\n\n{text}"
+        text = f"{summary.words.not_all} {summary.diagnosis.verdict}\n\n{text}"
     return with_references(text, summary.loss)
 
 
 def how_found(summary: SummaryRecord, was: str = "") -> str:
     """Requested number of clusters, loss, method and seed of the search, as continuation of "partition"."""
     best, limits, key = summary.partition, summary.partition.cluster_limits, key_of(summary.loss.reference)
-    spoken = words_of(summary)
+    spoken = summary.words
     number, threshold = limits.n_clusters or limits.max_clusters, ""
     most = "" if limits.n_clusters else "at most "
     requested = f" into {most}{counted(number, 'cluster')}" if number else ""
@@ -83,14 +79,6 @@ def with_version(seed: int | None) -> str:
     """Version of the package and seed of a search, as continuation of "found"."""
     seeded = "no recorded random seed" if seed is None else f"random seed {seed}"
     return f"with posterior_consensus {posterior_consensus.__version__} [posterior_consensus] and {seeded}"
-
-
-def about_number(summary: SummaryRecord) -> str:
-    """What the number of clusters says, and a share of runs, as continuation of "and"."""
-    number = words_of(summary).number
-    if summary.independent:
-        return f"{number}. A share of runs is not a probability: it describes how the result varies between runs"
-    return f"{number} [miller2014]"
 
 
 def with_references(text: str, loss: Loss) -> str:

@@ -125,9 +125,9 @@ def test_allocation_probabilities_take_the_mean_over_components(rng):
     wanted = np.mean([p[t] @ normal_similarity(mean[t], sd[t]) @ p[t].T for t in range(12)], axis=0)
     np.fill_diagonal(wanted, 1)
     assert_allclose(found.values, wanted, atol=1e-7)
-    sampled = pc.component_similarity(soft.soft.components, mean=mean, sd=sd)
+    sampled = pc.component_similarity(soft.components, mean=mean, sd=sd)
     assert_array_equal(found.n_components, sampled.n_components)
-    certain = pc.as_allocation_probabilities(np.eye(K)[soft.soft.components])
+    certain = pc.as_allocation_probabilities(np.eye(K)[soft.components])
     assert_allclose(pc.component_similarity(certain, mean=mean, sd=sd).values, sampled.values, atol=1e-12)
 
 

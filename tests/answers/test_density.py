@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 import posterior_consensus as pc
 from posterior_consensus.answers import density as density_file
 from posterior_consensus.answers.density import default_bandwidth, draws_worth_one, to_higher
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, sticky_chains
 from tests.helpers import GOOD, ROWS, check, check_all
@@ -125,14 +125,14 @@ def test_autocorrelation_of_a_kernel():
 
 def test_default_bandwidth():
     losses = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 2.0], [4.0, 2.0, 0.0]])
-    samples = Samples(np.zeros(3), np.arange(3), np.full(3, 1 / 3))
+    samples = ChainSamples(np.zeros(3), np.arange(3), np.full(3, 1 / 3))
     assert default_bandwidth(losses, samples) == 2.0
     assert default_bandwidth(losses, samples.weighted(np.array([0.1, 0.1, 0.8]))) == 2.0
     assert default_bandwidth(losses, samples.weighted(np.array([0.5, 0.4, 0.1]))) == 1.0
     assert default_bandwidth(np.zeros((3, 3)), samples) == 1.0
     many_equal = np.zeros((4, 4))
     many_equal[0, 1] = many_equal[1, 0] = 6.0
-    assert default_bandwidth(many_equal, Samples(np.zeros(4), np.arange(4), np.full(4, 0.25))) == 1.0
+    assert default_bandwidth(many_equal, ChainSamples(np.zeros(4), np.arange(4), np.full(4, 0.25))) == 1.0
 
 
 @pytest.mark.parametrize("loss", ["vi", "one_minus_ari"])

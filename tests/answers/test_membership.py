@@ -105,7 +105,7 @@ def components_by_trying_all(soft, labels):
     """Memberships by the definition: every way of giving each cluster a component of its own is tried."""
     n_clusters = max(labels) + 1
     total = np.zeros((soft.n_items, n_clusters))
-    for w, p in zip(soft.weights, soft.soft.probabilities, strict=True):
+    for w, p in zip(soft.weights, soft.probabilities, strict=True):
         p = np.hstack([p, np.zeros((len(p), max(0, n_clusters - p.shape[1])))])
         shared = np.array([p[np.array(labels) == c].sum(axis=0) for c in range(n_clusters)])
         wanted = shared + (p.sum(axis=0) < 0.5) / (n_clusters + 1)  # empty components rather than parts of others

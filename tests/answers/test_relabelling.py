@@ -164,7 +164,7 @@ def test_probabilities_of_zero_and_single_precision():
 def test_probabilities_without_labels_and_their_own_dimension():
     posterior = switched(truth_of(4))
     soft = soft_of(posterior)
-    log_p = np.log(soft.soft.probabilities.reshape(CHAINS, DRAWS, TRUTH.size, 4))
+    log_p = np.log(soft.probabilities.reshape(CHAINS, DRAWS, TRUTH.size, 4))
     posterior = posterior.drop_vars("z").assign(lp=(("chain", "draw", "obs", "part"), log_p))
     found = pc.relabel(posterior, TRUTH, component_dim=BOTH, allocations=soft)
     np.testing.assert_array_equal(found["mu"].values.round(), [[[0, 10, 20, 30]] * DRAWS] * CHAINS)

@@ -47,9 +47,9 @@ def over_items(values):
 
 
 def check(soft, wanted, atol=1e-10):
-    assert isinstance(soft.soft, pc.results.AllocationProbabilities)
-    assert soft.soft.probabilities.dtype == np.float64
-    assert_allclose(soft.soft.probabilities, wanted, rtol=0, atol=atol)
+    assert isinstance(soft, pc.results.AllocationDraws)
+    assert soft.probabilities.dtype == np.float64
+    assert_allclose(soft.probabilities, wanted, rtol=0, atol=atol)
     assert np.ptp(wanted, axis=(0, 1)).min() > 1e-3  # the case would show a wrong component, item or draw
 
 

@@ -417,10 +417,10 @@ def test_bad_arguments():
 def test_taken_draws_keep_everything_else(rng):
     draws = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), size=(2, 5, 4)), weights=np.arange(10.0))
     taken = draws.take(np.array([7, 2, 3]))
-    assert taken.soft is not None and taken.samples.is_weighted and taken.items.dim == draws.items.dim
+    assert taken.counted_draws is None and taken.samples.is_weighted and taken.items.dim == draws.items.dim
     np.testing.assert_array_equal(taken.labels, draws.labels[[7, 2, 3]])
-    np.testing.assert_array_equal(taken.soft.probabilities, draws.soft.probabilities[[7, 2, 3]])
-    np.testing.assert_array_equal(taken.soft.components, draws.soft.components[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.probabilities, draws.probabilities[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.components, draws.components[[7, 2, 3]])
     np.testing.assert_allclose(taken.weights, np.array([7, 2, 3]) / 12)
     assert taken.samples.chain.tolist() == [1, 0, 0] and [rows.tolist() for rows in taken.samples.chains] == [
         [0],
@@ -428,7 +428,7 @@ def test_taken_draws_keep_everything_else(rng):
     ]
     alone = draws.take(np.array([0, 0]))
     assert alone.weights.tolist() == [0.5, 0.5] and not alone.samples.is_weighted
-    assert draws.as_sampled().soft is None and not draws.as_sampled().samples.is_weighted
+    assert draws.as_sampled().counted_draws is not None and not draws.as_sampled().samples.is_weighted
 
 
 def test_half_chains_leave_out_a_middle_draw():

@@ -50,9 +50,9 @@ def test_stored_forms(p):
     for kind, values in stored.items():
         for dtype, tolerance in ((np.float32, 1e-5), (np.float64, 1e-14)):
             soft = pc.as_allocation_probabilities(values.astype(dtype), log=False if kind == "scaled" else None)
-            assert soft.soft.probabilities.dtype == dtype
-            assert_allclose(soft.soft.probabilities, p.reshape(80, 7, 3), atol=tolerance)
-            assert soft.soft.n_components == 3 and len(soft.samples.chains) == 2
+            assert soft.probabilities.dtype == dtype
+            assert_allclose(soft.probabilities, p.reshape(80, 7, 3), atol=tolerance)
+            assert soft.n_components == 3 and len(soft.samples.chains) == 2
 
 
 def test_similarity_is_the_mean_of_products(p, soft):
@@ -77,8 +77,8 @@ def test_sampled_labels_have_the_probabilities(p, soft):
     counts = np.zeros((80, 7, 3))
     for seed in range(100):
         again = pc.as_allocation_probabilities(p, random_seed=seed)
-        counts += np.eye(3)[again.soft.components]
-    expected = soft.soft.probabilities
+        counts += np.eye(3)[again.components]
+    expected = soft.probabilities
     z = (counts / 100 - expected) / np.sqrt(expected * (1 - expected) / 100)
     assert np.abs(z[(expected > 0.1) & (expected < 0.9)]).max() < 5 and 0.9 < z.std() < 1.1
 
@@ -86,13 +86,15 @@ def test_sampled_labels_have_the_probabilities(p, soft):
 def test_a_sample_is_made_of_plain_draws(soft):
     one, same, other = soft.sample(3), soft.sample(3), soft.sample(4)
     assert (
-        one.soft is None and pc.as_partition_draws(soft).soft is None and pc.as_allocation_probabilities(soft) is soft
+        one.counted_draws is not None
+        and pc.as_partition_draws(soft).counted_draws is not None
+        and pc.as_allocation_probabilities(soft) is soft
     )
     assert_array_equal(one.labels, same.labels)
     assert (one.labels != other.labels).any()
     assert_array_equal(one.samples.chain, soft.samples.chain)
     assert all(len(np.unique(row)) == k for row, k in zip(one.labels, one.n_clusters, strict=True))
-    for row, components in zip(soft.labels, soft.soft.components, strict=True):
+    for row, components in zip(soft.labels, soft.components, strict=True):
         assert_array_equal(np.equal.outer(row, row), np.equal.outer(components, components))
 
 
@@ -100,7 +102,7 @@ def test_components_without_probability_are_never_sampled(rng):
     p = np.zeros((500, 4, 5))
     p[..., 1], p[..., 3] = 0.25, 0.75
     soft = pc.as_allocation_probabilities(p)
-    assert set(np.unique(soft.soft.components)) == {1, 3}
+    assert set(np.unique(soft.components)) == {1, 3}
 
 
 @pytest.mark.parametrize("a", [1.0, 0.4, 1.6])
@@ -130,12 +132,12 @@ def test_items_of_equal_samples_are_not_merged(soft):
     """Labels of a sample may agree in every draw although the probabilities do not."""
     together, apart, signature = pair_costs(soft, pc.binder())
     assert_array_equal(signature, np.arange(7))
-    assert_allclose(apart / soft.n_draws, similarity(soft.soft.probabilities) - np.eye(7), atol=1e-13)
+    assert_allclose(apart / soft.n_draws, similarity(soft.probabilities) - np.eye(7), atol=1e-13)
     assert together.shape == (7, 7)
 
 
 def test_items_and_spectra_use_the_probabilities(soft):
-    psm = similarity(soft.soft.probabilities)
+    psm = similarity(soft.probabilities)
     labels = np.array(PARTITION)
     items = pc.item_uncertainty(soft, labels)
     for i in range(7):
@@ -167,17 +169,17 @@ def dataset(**variables):
 def test_found_without_a_name(p, rng):
     wide = rng.normal(size=(2, 40, 7, 3))
     data = dataset(mu=(("chain", "draw", "obs", "feature"), wide), q=(DIMS, p))
-    assert_allclose(pc.as_allocation_probabilities(data).soft.probabilities, p.reshape(80, 7, 3))
+    assert_allclose(pc.as_allocation_probabilities(data).probabilities, p.reshape(80, 7, 3))
     first = dataset(q=(("chain", "draw", "component", "obs"), p.swapaxes(2, 3)))
     found = pc.as_allocation_probabilities(first)
-    assert (found.items.dim, found.soft.component_dim) == ("obs", "component")
-    assert_allclose(found.soft.probabilities, p.reshape(80, 7, 3))
+    assert (found.items.dim, found.component_dim) == ("obs", "component")
+    assert_allclose(found.probabilities, p.reshape(80, 7, 3))
     named = dataset(mu=(("chain", "draw", "obs", "feature"), wide), lp_z=(DIMS, np.log(p) + wide[..., :1]))
-    assert_allclose(pc.as_allocation_probabilities(named).soft.probabilities, p.reshape(80, 7, 3))
+    assert_allclose(pc.as_allocation_probabilities(named).probabilities, p.reshape(80, 7, 3))
     by_name = pc.as_allocation_probabilities({"q": p, "w": p[..., 0, :]})
-    assert_allclose(by_name.soft.probabilities, found.soft.probabilities)
+    assert_allclose(by_name.probabilities, found.probabilities)
     sampled = first.stack(sample=("chain", "draw"))
-    assert_allclose(pc.as_allocation_probabilities(sampled).soft.probabilities, found.soft.probabilities)
+    assert_allclose(pc.as_allocation_probabilities(sampled).probabilities, found.probabilities)
 
 
 def test_one_component_is_certain():

@@ -420,8 +420,8 @@ def test_take_is_numpys_indexing(kind, rows, tmp_path, monkeypatch):
     assert_array_equal(found.labels, draws.labels[at])
     assert_array_equal(found.samples.draw, draws.samples.draw[at])
     assert_allclose(found.weights, weights / weights.sum(), rtol=1e-15)
-    if draws.soft is not None:
-        assert_array_equal(found.soft.probabilities, draws.soft.probabilities[at])
+    if draws.counted_draws is None:
+        assert_array_equal(found.probabilities, draws.probabilities[at])
 
 
 @pytest.mark.parametrize("rows", [[], [7], [True], [[0, 1]], 0.5, np.zeros(4, bool)])

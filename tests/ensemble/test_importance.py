@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from benchmarks.prior_sensitivity import weighted_means
 from posterior_consensus import cli
 from posterior_consensus.ensemble.importance import importance, most_pareto_k, smoothed
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import ChainSamples, Samples
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check_all
 
@@ -29,7 +29,7 @@ def judged(log_ratio, numbers=0, n_chains=1, most=1_000):
     """Weights of draws with such numbers of clusters, by default one number."""
     number = np.arange(log_ratio.size)
     length = log_ratio.size // n_chains
-    samples = Samples(number // length, number % length, np.full(log_ratio.size, 1.0 / log_ratio.size))
+    samples = ChainSamples(number // length, number % length, np.full(log_ratio.size, 1.0 / log_ratio.size))
     return importance(samples, log_ratio, np.zeros_like(number) + numbers, most)
 
 
@@ -123,7 +123,7 @@ def test_weights_of_draws_are_factors_and_soft_assignments_are_left_out(rng):
     weights = rng.random(60)
     draws = pc.as_allocation_probabilities(soft, weights=weights)
     found = pc.reweight(draws, np.zeros(60), max_pareto_k=np.inf)
-    assert found.soft is None
+    assert found.counted_draws is not None
     exactly = smoothed(Samples.of_one_chain(60), np.log(weights))[0].weights
     np.testing.assert_allclose(found.weights, exactly, rtol=1e-9)
 

@@ -73,11 +73,11 @@ def test_probabilities_in_columns(p, form, tmp_path):
     for given in (data, tmp_path / "p.csv"):
         for options in ({}, {"var_name": "p"}):
             soft = pc.as_allocation_probabilities(given, **options)
-            assert_allclose(soft.soft.probabilities, p, rtol=1e-12)
-    assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
+            assert_allclose(soft.probabilities, p, rtol=1e-12)
+    assert (soft.items.dim, soft.component_dim) == ("item", "component")
     assert soft.items.coords["item"].values.tolist() == [1, 2, 3, 4, 5]
     other = pc.as_allocation_probabilities(data, item_dim="person", component_dim="type")
-    assert (other.items.dim, other.soft.component_dim) == ("person", "type")
+    assert (other.items.dim, other.component_dim) == ("person", "type")
     assert_array_equal(pc.posterior_similarity_matrix(data).values, soft.similarity())
 
 
@@ -88,7 +88,7 @@ def test_chains_of_draws_df(p, tmp_path):
     frame.to_csv(tmp_path / "draws.csv")
     for data in (frame, tmp_path / "draws.csv", cmdstanpy):
         soft = pc.as_allocation_probabilities(data)
-        assert_allclose(soft.soft.probabilities, p)
+        assert_allclose(soft.probabilities, p)
         assert_array_equal(soft.samples.chain, ids[".chain"])
         assert_array_equal(soft.samples.draw, ids[".iteration"])
 
@@ -97,13 +97,13 @@ def test_files_of_cmdstan(p, rng, tmp_path):
     paths = [of_stan(tmp_path / name, p, rng, labels=labels_of(rng, p)) for name in ("chain.csv", "chain.csv.gz")]
     for data, n_chains in ((paths[0], 1), (paths, 2)):
         soft = pc.as_allocation_probabilities(data)
-        assert_allclose(soft.soft.probabilities, np.concatenate([p] * n_chains), atol=1e-3)  # six digits of about -20
+        assert_allclose(soft.probabilities, np.concatenate([p] * n_chains), atol=1e-3)  # six digits of about -20
         assert len(soft.samples.chains) == n_chains
     labels = pc.as_partition_draws(paths[0])
     assert labels.items.coords["item"].values.tolist() == [1, 2, 3, 4, 5]
     found = source_in(paths[0])
     assert found.description == "allocation probabilities `log_prob_z`; the labels `z` are sampled from them"
-    assert source_in(paths[0], "z").source.soft is None
+    assert source_in(paths[0], "z").source.counted_draws is not None
 
 
 def test_stan_from_the_shell(p, rng, tmp_path, capsys):
@@ -120,7 +120,7 @@ def test_stan_from_the_shell(p, rng, tmp_path, capsys):
 def test_draws_of_the_warm_up_are_dropped(p, rng, tmp_path, save, warmup, thin, left):
     path = of_stan(tmp_path / "z.csv", p, rng, save_warmup=save, warmup=warmup, thin=thin)
     soft = pc.as_allocation_probabilities(path)
-    assert_allclose(soft.soft.probabilities, p[N_DRAWS - left :], atol=1e-3)
+    assert_allclose(soft.probabilities, p[N_DRAWS - left :], atol=1e-3)
     assert soft.samples.draw.tolist() == list(range(left))
 
 
@@ -152,28 +152,28 @@ def test_items_by_their_names(rng, tmp_path):
 def test_some_of_the_elements(p):
     """Of the probabilities some items, of another matrix, of parameters, any."""
     soft = pc.as_allocation_probabilities(named(p, "p", "{}[{},{}]").filter(regex="\\[[25],"))
-    assert_allclose(soft.soft.probabilities, p[:, [1, 4]], rtol=1e-12)
+    assert_allclose(soft.probabilities, p[:, [1, 4]], rtol=1e-12)
     assert soft.items.coords["item"].values.tolist() == [2, 5]
     table = named(p, "log_prob_z", "{}[{},{}]").assign(**{"L[1,1]": 0.3, "L[2,1]": 0.1, "L[2,2]": 0.7})
-    assert_allclose(pc.as_allocation_probabilities(table).soft.probabilities, p, rtol=1e-12)
+    assert_allclose(pc.as_allocation_probabilities(table).probabilities, p, rtol=1e-12)
 
 
 def test_certain_components(rng):
     z = rng.integers(K, size=(N_DRAWS, N_ITEMS))
     soft = pc.as_allocation_probabilities(named(np.eye(K, dtype=int)[z], "p", "{}[{},{}]"))
-    assert_array_equal(soft.soft.components, z)
+    assert_array_equal(soft.components, z)
 
 
 def test_components_before_items(p, tmp_path):
     table = named(p.swapaxes(1, 2), "p", "{}[{},{}]")
     for soft in (pc.as_allocation_probabilities(table), source_in(table).source):
-        assert_allclose(soft.soft.probabilities, p, rtol=1e-12)
-        assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
+        assert_allclose(soft.probabilities, p, rtol=1e-12)
+        assert (soft.items.dim, soft.component_dim) == ("item", "component")
     variable = xr.DataArray(p.swapaxes(1, 2)[np.newaxis], dims=("chain", "draw", "kind", "obs"), name="p")
     xr.DataTree.from_dict({"posterior": variable.to_dataset()}).to_netcdf(tmp_path / "p.nc")
     for given in (variable, tmp_path / "p.nc"):
         soft = pc.as_allocation_probabilities(given)
-        assert (soft.items.dim, soft.soft.component_dim) == ("obs", "kind")
+        assert (soft.items.dim, soft.component_dim) == ("obs", "kind")
 
 
 def test_bad_tables(p):

@@ -228,8 +228,8 @@ def test_components_in_place_of_items():
         data = xr.DataArray(values, dims=("chain", "draw", "county", "k"))
         check(lambda p, given=given: pc.as_allocation_probabilities(p, **given), data, ValueError, parts)
     soft = pc.as_allocation_probabilities(SOFT.swapaxes(2, 3))
-    assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
-    np.testing.assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(SOFT).soft.probabilities)
+    assert (soft.items.dim, soft.component_dim) == ("item", "component")
+    np.testing.assert_array_equal(soft.probabilities, pc.as_allocation_probabilities(SOFT).probabilities)
 
 
 def test_particles_are_partitions(particles):

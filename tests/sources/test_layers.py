@@ -97,7 +97,7 @@ def test_what_is_not_missing_must_not_be_negative():
 def test_soft_assignments():
     p = as_generator(1).dirichlet(np.ones(3), (2, 15, 4, 6))
     layers = pc.as_layers(xr.DataArray(p, dims=(*DIMS, "component"), name="p"), layer_dim="time")
-    np.testing.assert_allclose(layers[2].soft.probabilities, p[:, :, 2].reshape(30, 6, 3), rtol=1e-12)
+    np.testing.assert_allclose(layers[2].probabilities, p[:, :, 2].reshape(30, 6, 3), rtol=1e-12)
 
 
 def test_draws_are_paired_by_name():

@@ -33,12 +33,12 @@ def test_normal_mixture_and_its_names(normal_mixture):
     model, idata, wanted = normal_mixture
     soft = pc.allocation_probabilities(model, idata, random_seed=4)
     check(soft, wanted)
-    assert (soft.items.dim, soft.soft.component_dim) == ("obs", "component")
+    assert (soft.items.dim, soft.component_dim) == ("obs", "component")
     assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
     assert soft.samples.chain.tolist() == [1, 1, 1, 4, 4, 4]
     assert soft.samples.draw.tolist() == [10, 20, 30, 10, 20, 30]
     again = pc.allocation_probabilities(model, idata, var_name="y", random_seed=4)
-    assert_array_equal(again.soft.components, soft.soft.components)
+    assert_array_equal(again.components, soft.components)
 
 
 def test_containers(normal_mixture, arviz, tmp_path):
@@ -71,7 +71,7 @@ def test_only_what_the_allocation_depends_on_is_needed(pm, y, rng):
     means = over_items(mu) * before[:, np.newaxis]
     log_density = stats.norm.logpdf(y[:, np.newaxis], means, sigma[:, :, np.newaxis, np.newaxis])
     check(soft, expected(over_items(w), log_density))
-    assert (soft.items.dim, soft.soft.component_dim) == ("y_dim_0", "component")
+    assert (soft.items.dim, soft.component_dim) == ("y_dim_0", "component")
 
 
 def test_different_families(pm, y, rng):
@@ -85,7 +85,7 @@ def test_different_families(pm, y, rng):
     first, second = stats.norm.logpdf(y, at[..., 0], 0.7), stats.t.logpdf(y, 3, at[..., 1], 2.0)
     # Of PyMC's small constants, such as nu, some are of single precision.
     check(soft, expected(over_items(w), np.stack([first, second], axis=-1)), atol=1e-8)
-    assert soft.soft.component_dim == "kind"
+    assert soft.component_dim == "kind"
 
 
 @pytest.mark.parametrize("shared", ["nothing", "covariance", "mean"])
@@ -104,7 +104,7 @@ def test_batched_multivariate_normal(pm, rng, shared):
     stored = posterior(w=w, mean=mean[:, :, 0] if one_mean else mean, factor=factor[:, :, 0] if one_factor else factor)
     soft = pc.allocation_probabilities(model, stored)
     check(soft, expected(over_items(w), mvn(data, mean, factor)))
-    assert soft.soft.component_dim == "component"
+    assert soft.component_dim == "component"
 
 
 def test_covariance_per_item(pm, rng):
@@ -136,7 +136,7 @@ def test_mixture_of_regressions_with_weights_by_covariates(pm, y, rng):
 
     soft = pc.allocation_probabilities(model, idata)
     check(soft, wanted(x, y))
-    assert (soft.items.dim, soft.soft.component_dim) == ("obs", "expert")
+    assert (soft.items.dim, soft.component_dim) == ("obs", "expert")
     new_x, new_y = rng.normal(size=4), rng.normal(size=4)
     for values in (new_y, new_y[:1]):
         with pytest.raises(ValueError, match=r"`observed`.*each item.* pm\.set_data"):
@@ -223,10 +223,10 @@ def test_inflated_and_hurdle_only_when_named(pm, rng):
         pc.allocation_probabilities(model, idata)
     zeros = (counts == 0) * (1 - psi)
     zeros = zeros / (zeros + psi * stats.poisson.pmf(counts, rate))
-    soft = pc.allocation_probabilities(model, idata, var_name="counts").soft.probabilities
+    soft = pc.allocation_probabilities(model, idata, var_name="counts").probabilities
     assert_allclose(soft, np.stack([zeros, 1 - zeros], axis=-1).reshape(-1, N, 2), rtol=0, atol=1e-10)
     hurdle = pc.allocation_probabilities(model, idata, var_name="amount")
-    assert_array_equal(hurdle.soft.probabilities, np.broadcast_to([[1, 0], [0, 1], [0, 1]], (6, 3, 2)))
+    assert_array_equal(hurdle.probabilities, np.broadcast_to([[1, 0], [0, 1], [0, 1]], (6, 3, 2)))
 
 
 def test_new_observations(normal_mixture, rng):
@@ -236,12 +236,12 @@ def test_new_observations(normal_mixture, rng):
     w, mu, sigma = (over_items(idata[name].values) for name in ("w", "mu", "sigma"))
     check(soft, expected(w, stats.norm.logpdf(new[:, np.newaxis], mu, sigma)))
     joint = np.log(w) + stats.norm.logpdf(new[:, np.newaxis], mu, sigma)
-    assert_allclose(soft.soft.log_density, logsumexp(joint, axis=-1).reshape(-1, 11), rtol=1e-10)
-    assert_allclose(soft.take([-1, 0]).of_items(np.array([3])).soft.log_density, soft.soft.log_density[[-1, 0], 3:4])
-    assert pc.allocation_probabilities(model, idata).soft.log_density is None
+    assert_allclose(soft.log_density, logsumexp(joint, axis=-1).reshape(-1, 11), rtol=1e-10)
+    assert_allclose(soft.take([-1, 0]).of_items(np.array([3])).log_density, soft.log_density[[-1, 0], 3:4])
+    assert pc.allocation_probabilities(model, idata).log_density is None
     assert soft.items.dim == "obs"
     assert "obs" not in soft.items.coords  # the model's names are those of other items
-    assert soft.soft.component_dim == "component"
+    assert soft.component_dim == "component"
 
 
 def test_repeated_draws_are_computed_once(normal_mixture, monkeypatch):
@@ -253,7 +253,7 @@ def test_repeated_draws_are_computed_once(normal_mixture, monkeypatch):
     soft = pc.allocation_probabilities(model, repeated)
     assert len(calls) == 4
     wanted = wanted.reshape(CHAINS, DRAWS, N, K)[:, [0, 0, 1, 1, 1]].reshape(-1, N, K)
-    assert_allclose(soft.soft.probabilities, wanted, rtol=0, atol=1e-10)
+    assert_allclose(soft.probabilities, wanted, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("compiles", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -280,8 +280,8 @@ def test_memory(normal_mixture, monkeypatch):
     check(pc.allocation_probabilities(model, idata), wanted)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{16 * size - 1}")
     single = pc.allocation_probabilities(model, idata)
-    assert single.soft.probabilities.dtype == np.float32
-    assert_allclose(single.soft.probabilities, wanted, rtol=0, atol=1e-6)
+    assert single.probabilities.dtype == np.float32
+    assert_allclose(single.probabilities, wanted, rtol=0, atol=1e-6)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{8 * size - 1}")
     with pytest.raises(MemoryError, match=r" 6 x 7 x 3 .* 1\.01 KB .* Thin"):
         pc.allocation_probabilities(model, idata)

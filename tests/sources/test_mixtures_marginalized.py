@@ -36,7 +36,7 @@ def test_several_labels(pm, rng, monkeypatch):
 
     soft = probabilities()
     check(soft, expected(np.array([0.7, 0.3]), stats.norm.logpdf(x[:, np.newaxis], 2 * over_items(values), 1.0)))
-    assert (soft.items.dim, soft.soft.component_dim) == ("obs", "component")
+    assert (soft.items.dim, soft.component_dim) == ("obs", "component")
     assert soft.items.coords["obs"].values.tolist() == list("uvw")
     assert_array_equal(soft.samples.draw, [10, 20, 30] * 2)
     with pytest.raises(ValueError, match="`var_name`.* 'a', 'b'"):

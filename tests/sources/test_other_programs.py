@@ -44,11 +44,11 @@ def test_draws_of_all_chains_in_one(z, rng):
 
 
 def test_probabilities_of_all_chains_in_one(p, rng):
-    wanted = pc.as_allocation_probabilities(p).soft.probabilities
+    wanted = pc.as_allocation_probabilities(p).probabilities
     for sites in ({"q": p}, {"q": p, "w": p[:, 0], "sigma": p[:, 0, 0]}, {"q": np.log(p), "y": p[..., 0]}):
         for name in (None, "q"):
-            assert_allclose(pc.as_allocation_probabilities(sites, name).soft.probabilities, wanted)
-            assert_allclose(source_in(sites, name).source.soft.probabilities, wanted)
+            assert_allclose(pc.as_allocation_probabilities(sites, name).probabilities, wanted)
+            assert_allclose(source_in(sites, name).source.probabilities, wanted)
 
 
 @pytest.mark.parametrize("n_chains", [2, 20])
@@ -86,7 +86,7 @@ def test_arrays_of_other_libraries(kind, z, p):
     for draws in (pc.as_partition_draws(kind(z)), source_in(kind(z)).source, pc.as_partition_draws({"z": kind(z)})):
         assert_array_equal(draws.labels, pc.as_partition_draws(z).labels)
     for soft in (pc.as_allocation_probabilities(kind(p)), source_in(kind(p)).source):
-        assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(p).soft.probabilities)
+        assert_array_equal(soft.probabilities, pc.as_allocation_probabilities(p).probabilities)
 
 
 @pytest.mark.parametrize(("package", "array"), [("jax.numpy", "asarray"), ("torch", "as_tensor")])
@@ -129,7 +129,7 @@ def test_brms_in_a_table_and_in_numpy(p, tmp_path):
     np.save(tmp_path / "p.npy", p)
     for name, n_chains in (("p.csv", 2), ("p.npy", 1)):
         for soft in (pc.as_allocation_probabilities(tmp_path / name), source_in(tmp_path / name).source):
-            assert_allclose(soft.soft.probabilities, p, rtol=1e-14)
+            assert_allclose(soft.probabilities, p, rtol=1e-14)
             assert len(soft.samples.chains) == n_chains
 
 
@@ -139,8 +139,8 @@ def test_a_long_table_of_probabilities(p, tmp_path):
     array = array.assign_coords({dim: np.arange(size) for dim, size in array.sizes.items()})
     frame = array.to_series().reset_index()
     soft = pc.as_allocation_probabilities(frame.set_index(index)["prob"].to_xarray())
-    assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(p).soft.probabilities)
-    assert (soft.items.dim, soft.soft.component_dim, len(soft.samples.chains)) == ("person", "class", 2)
+    assert_array_equal(soft.probabilities, pc.as_allocation_probabilities(p).probabilities)
+    assert (soft.items.dim, soft.component_dim, len(soft.samples.chains)) == ("person", "class", 2)
     frame.to_csv(tmp_path / "long.csv", index=False)
     parts = ["a row for each 'person' and 'class' of each draw", f".set_index({index})['prob'].to_xarray()"]
     for function in (pc.as_allocation_probabilities, pc.summarize):

@@ -150,9 +150,9 @@ def test_numpy_files(tmp_path):
     assert_array_equal(pc.as_layers(tmp_path / "layers.npz", "z")[0].labels, CANONICAL)
     p = np.random.default_rng(1).dirichlet(np.ones(2), (2, 9, 4))
     np.save(tmp_path / "p.npy", p)
-    wanted = pc.as_allocation_probabilities(p).soft.probabilities
+    wanted = pc.as_allocation_probabilities(p).probabilities
     for soft in (pc.as_allocation_probabilities(tmp_path / "p.npy"), source_in(tmp_path / "p.npy").source):
-        assert_array_equal(soft.soft.probabilities, wanted)
+        assert_array_equal(soft.probabilities, wanted)
 
 
 def raw(name, content):

@@ -29,11 +29,11 @@ def test_rounded_probabilities_are_taken(n_components, how, rng):
         assert 1e-5 <= allowed <= max(1e-5, most) * (1 + 1e-9)
         assert how is rounded or allowed == pytest.approx(max(1e-5, most))  # decimals are the digits of the largest
         if allowed < 0.05:  # so few digits of so many components may be too far off
-            soft = pc.as_allocation_probabilities(few).soft.probabilities
+            soft = pc.as_allocation_probabilities(few).probabilities
             assert_allclose(soft.sum(axis=-1), 1, rtol=1e-14)
             assert_allclose(soft, few / few.sum(axis=-1, keepdims=True), rtol=1e-12)
             named = xr.Dataset({"q": (("chain", "draw", "obs", "k"), few[np.newaxis])})
-            assert_allclose(pc.as_allocation_probabilities(named).soft.probabilities, soft)
+            assert_allclose(pc.as_allocation_probabilities(named).probabilities, soft)
 
 
 def test_the_largest_difference_of_rounding_is_taken():
@@ -68,9 +68,9 @@ def test_what_is_no_probability_is_refused_by_how_much():
 def test_a_zero_that_rounding_made_negative_is_zero(rng):
     p = np.tile([0.3, 0.7, -1e-17], (6, 50, 1))
     for log in (None, False):
-        assert_allclose(pc.as_allocation_probabilities(p, log=log).soft.probabilities, np.maximum(p, 0))
+        assert_allclose(pc.as_allocation_probabilities(p, log=log).probabilities, np.maximum(p, 0))
     named = xr.Dataset({"q": (("chain", "draw", "obs", "k"), p[np.newaxis])})
-    assert pc.as_allocation_probabilities(named).soft.probabilities.max() == pytest.approx(0.7)
+    assert pc.as_allocation_probabilities(named).probabilities.max() == pytest.approx(0.7)
     with pytest.raises(ValueError, match="`log` is False; got -0.01 at draw 0, item 0"):
         pc.as_allocation_probabilities(np.where(p < 0, -0.01, p), log=False)
 
@@ -78,7 +78,7 @@ def test_a_zero_that_rounding_made_negative_is_zero(rng):
 def test_names_of_logarithms_tell_where_all_are_positive(rng):
     p = rng.dirichlet(np.ones(3), (1, 6, 50))
     named = xr.Dataset({"log_prob_z": (("chain", "draw", "obs", "k"), np.log(p) + 40)})  # densities above 1
-    assert_allclose(pc.as_allocation_probabilities(named).soft.probabilities, p[0])
+    assert_allclose(pc.as_allocation_probabilities(named).probabilities, p[0])
     with pytest.raises(ValueError, match="`log` .*'resp'"):
         pc.as_allocation_probabilities(named.rename(log_prob_z="resp"))
 
@@ -111,8 +111,8 @@ def test_logarithms_above_zero_are_refused_unless_they_are_called_so(rng):
         with pytest.raises(ValueError, match="`log`"):
             pc.as_allocation_probabilities(shifted)
         called = xr.Dataset({"lps": (("chain", "draw", "obs", "k"), shifted[np.newaxis])})
-        taken = pc.as_allocation_probabilities(shifted, log=True).soft.probabilities
+        taken = pc.as_allocation_probabilities(shifted, log=True).probabilities
         assert_allclose(taken, np.exp(shifted) / np.exp(shifted).sum(axis=-1, keepdims=True))
-        assert_allclose(pc.as_allocation_probabilities(called).soft.probabilities, taken)
+        assert_allclose(pc.as_allocation_probabilities(called).probabilities, taken)
     one = np.array([-np.inf, 1e-12, -np.inf])  # rounding puts log 1 above 0
-    assert pc.as_allocation_probabilities(np.tile(one, (6, 50, 1))).soft.probabilities[0, 0].tolist() == [0, 1, 0]
+    assert pc.as_allocation_probabilities(np.tile(one, (6, 50, 1))).probabilities[0, 0].tolist() == [0, 1, 0]

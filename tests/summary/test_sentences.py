@@ -183,7 +183,7 @@ def test_a_partition_that_depends_on_the_sampled_labels(told):
     draws = pc.as_allocation_probabilities(np.tile(probability, (400, 1, 1)))
     assert of(draws, loss="binder").resampled is None
     for seed in range(20):  # until the other labels give another answer
-        summary = of(pc.as_allocation_probabilities(draws.soft.probabilities, random_seed=seed))
+        summary = of(pc.as_allocation_probabilities(draws.probabilities, random_seed=seed))
         sentences = [one for one in summary.findings() if "labels sampled" in one]
         best = pc.consensus_partition(summary.draws.sample(random_seed=SEED), random_seed=1)
         assert_array_equal(summary.resampled.labels, best.labels)

@@ -31,10 +31,10 @@ def changed(tree, change):
 
 
 def test_soft_assignments_are_preferred_to_labels_drawn_from_them(posterior_tree, summary):
-    assert isinstance(summary.draws.soft, pc.results.AllocationProbabilities)
+    assert isinstance(summary.draws, pc.results.AllocationDraws)
     assert summary.source == "allocation probabilities `lp_z`; the labels `z` are sampled from them"
     labels = pc.summarize(posterior_tree, "z", **QUICK)
-    assert labels.source == "labels `z`" and labels.draws.soft is None
+    assert labels.source == "labels `z`" and labels.draws.counted_draws is not None
     named = pc.summarize(posterior_tree, "lp_z", **QUICK)
     assert named.source == "allocation probabilities `lp_z`"
     without = changed(posterior_tree, lambda data: data.drop_vars("lp_z"))
@@ -70,7 +70,7 @@ def test_results_are_those_of_the_functions(summary):
     assert summary.certificate.expected_loss == pytest.approx(best.expected_loss)
     assert summary.observed.name == "y"
     steps = {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis", "halves", "modes"}
-    steps |= {"labels sampled anew"} if summary.draws.soft is not None else set()
+    steps |= {"labels sampled anew"} if summary.draws.counted_draws is None else set()
     assert set(summary.seconds) == steps
 
 
@@ -220,7 +220,7 @@ def test_topics_are_no_items(rng):
 def test_soft_assignments_without_a_container(rng):
     p = rng.dirichlet(np.ones(3), size=(2, 20, 6))
     for data, name in ((p, None), (xr.DataArray(p, dims=DIMS), None), ({"p": p, "w": p[:, :, 0]}, "p")):
-        assert isinstance(pc.summarize(data, name, **QUICK).draws.soft, pc.results.AllocationProbabilities)
+        assert isinstance(pc.summarize(data, name, **QUICK).draws, pc.results.AllocationDraws)
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])

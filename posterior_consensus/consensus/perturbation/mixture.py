@@ -22,7 +22,8 @@ from posterior_consensus.consensus.perturbation.em import (
 )
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import distinct_rows
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, autocorrelation_time
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.kernels import contingency
 from posterior_consensus.search.classical import k_means
 

@@ -57,8 +57,7 @@ def draws_of_model(
     )
     if observed is None or log_density is None:
         return draws
-    soft = replace(draws.as_soft("`observed`"), log_density=log_density.reshape(draws.n_draws, draws.n_items))
-    return replace(draws, soft=soft)
+    return replace(draws, log_density=log_density.reshape(draws.n_draws, draws.n_items))
 
 
 def check_arguments(model: Any, draws: Any, var_name: Any) -> None:

@@ -14,7 +14,6 @@ from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.plots.frame import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.results.words import words_of
 from posterior_consensus.summary.facts import expectation, named_groups
 from posterior_consensus.summary.record import SummaryRecord, some_draws
 
@@ -39,7 +38,7 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
     draws, own = some_draws(summary.draws), alone(summary.partition.labels.values)
     choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
     missing = list[str]()
-    few, words = summary.partition.n_clusters <= _MOST_CLUSTERS, words_of(summary)
+    few, words = summary.partition.n_clusters <= _MOST_CLUSTERS, summary.words
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
         # High thresholds leave nearly as many clusters as items, so the search is quadratic in the items.
@@ -63,8 +62,7 @@ def _groups(summary: SummaryRecord) -> Iterator[Choice]:
 
 
 def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
-    best, spoken = summary.partition.n_clusters, words_of(summary)
-    has = "a share of runs of" if summary.independent else "probability"
+    best, spoken = summary.partition.n_clusters, summary.words
     numbers = default_numbers(draws, best)
     some = np.linspace(numbers[0], numbers[-1], min(len(numbers), _MOST_NUMBERS)).round().astype(int)
     wanted = {best, *some.tolist()}
@@ -77,7 +75,9 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool)
         words = f"{counted(int(number), 'cluster')}, {expected}, {more} above the minimum"
         words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
         probability = float(table["probability"][k])
-        yield Choice("clusters", float(number), labels, f"{words}; this number has {has} {probability:.2f}")
+        yield Choice(
+            "clusters", float(number), labels, f"{words}; this number has {spoken.has_probability} {probability:.2f}"
+        )
 
 
 def _by_threshold(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
@@ -85,5 +85,5 @@ def _by_threshold(summary: SummaryRecord, draws: PartitionDraws, progressbar: bo
     path = loss_path(draws, loss="binder", values=_THRESHOLDS, **options)
     for k, (tau, labels) in enumerate(zip(path.table["tau"].values, path.partitions.values, strict=True)):
         number = counted(int(path.table["n_clusters"][k]), "cluster")
-        expected = expectation(vi(), float(path.table["expected_vi"][k]), words_of(summary))
+        expected = expectation(vi(), float(path.table["expected_vi"][k]), summary.words)
         yield Choice("threshold", float(tau), labels, f"pair threshold {tau:.1f}, {number}, {expected}")

@@ -15,7 +15,7 @@ import posterior_consensus
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
-from posterior_consensus.results.words import Words, words_of
+from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.facts import headline, in_doubt
 from posterior_consensus.summary.record import SummaryRecord
@@ -67,7 +67,7 @@ def write_layers_report(
 ) -> Path:
     """Write the report of several layers, given findings and the chains' status, a text on methods and a table."""
     dim, first = str(layers.index.name), next(iter(summaries.values()))
-    words = words_of(first)
+    words = first.words
     with written_whole(path) as new:
         sections = {"Findings": _findings(sentences, status, first=status not in _GOOD), "Layers": table(layers)}
         if comparison is not None:
@@ -114,14 +114,14 @@ def _head(summary: SummaryRecord) -> str:
     """Description of data, posterior and loss in one line."""
     of_draws = "; ".join(f"{name}: {value}" for name, value in summary.draws.samples.lines())
     expected = display.quantity(summary.partition.expected_loss, summary.loss.unit, 3)
-    loss = f"{display.name_of(summary.loss)}, {words_of(summary).expected} {expected}"
+    loss = f"{display.name_of(summary.loss)}, {summary.words.expected} {expected}"
     observed = "" if summary.observed is None or summary.observed.name is None else f"{summary.observed.name} of "
     data = f"{observed}{display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))}, {summary.source}"
     return f"Data: {data}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
 def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
-    stills, pairs, words = figures(summary), pairs_heading(summary), words_of(summary)
+    stills, pairs, words = figures(summary), pairs_heading(summary), summary.words
     still = "".join(stills.pop(pairs, []))
     sections = {
         "Findings": _findings(findings(summary), summary.diagnosis.status, first=bool(in_doubt(summary))),
@@ -139,12 +139,10 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
 
 def _compared(summary: SummaryRecord) -> dict[str, str]:
     """Section on the convergence of chains, or on the groups of runs, if there are several."""
-    heading = "Convergence"
-    if summary.independent:
-        heading = "Comparison of groups"
-        if len(summary.draws.samples.chains) == 1:
-            return {}
-    return {heading: spoken_table(summary, summary.diagnosis.to_dataframe())}
+    samples = summary.draws.samples
+    if len(samples.chains) == 1 and not samples.series:
+        return {}
+    return {summary.words.heading: spoken_table(summary, summary.diagnosis.to_dataframe())}
 
 
 def whole_page(title: str, head: str, seed: int | None, sections: Mapping[str, str], words: Words | None) -> str:

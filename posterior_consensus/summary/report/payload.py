@@ -23,7 +23,6 @@ from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.summary.facts import expectation
 from posterior_consensus.summary.record import SummaryRecord
@@ -56,7 +55,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
     if list(chains) == [_ALL]:
         notes.insert(0, _AS_ONE.format(draws.samples.words.chains))
     data, pictured = _data(summary, shown), draws.of_items(shown)
-    counted = None if draws.denominator() is None or draws.noise is not None else pictured.as_pairs()
+    counted = None if draws.denominator() is None or draws.has_noise else pictured.as_pairs()
     matrix = counted if shown.size == draws.n_items else None
     listed, of_items = _partitions(draws, matrix, choices, summary.items)
     meta = {
@@ -66,7 +65,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
         "n_data": len(data),
         "n_clusters": summary.partition.n_clusters,
         "notes": notes,
-        "words": words_of(summary)._asdict(),
+        "words": summary.words._asdict(),
     }
     arrays = _similarities(pictured, len(chains), choices[0].labels[shown]) | of_items
     return _packed(items, shown, data | _map(pictured if counted is None else counted), meta, arrays)
@@ -113,7 +112,7 @@ def payload_of_layers(
         "n_clusters": 0,
         "notes": [_ABOUT.format(shown.size, items.n_items)] * (shown.size < items.n_items),
         "layers": dim,
-        "words": words_of(next(iter(summaries.values())))._asdict(),
+        "words": next(iter(summaries.values())).words._asdict(),
     }
     order = item_order(mean, of_items["labels"][0, shown])
     arrays: Arrays = {"similarities": np.stack(steps), "order": order.astype(np.int32), **of_items}
@@ -122,7 +121,7 @@ def payload_of_layers(
 
 def _in_short(summary: SummaryRecord) -> str:
     best = summary.partition
-    expected = expectation(best.loss, best.expected_loss, words_of(summary))
+    expected = expectation(best.loss, best.expected_loss, summary.words)
     return f"{display.counted(best.n_clusters, 'cluster')}, {expected}"
 
 

@@ -31,7 +31,6 @@ from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball, plot_particles
 from posterior_consensus.results import display
-from posterior_consensus.results.words import words_of
 from posterior_consensus.summary.record import SummaryRecord
 
 _MOST_LISTED = 20_000  # items listed by name
@@ -51,8 +50,8 @@ _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures by heading; with links, omit figures with a block or bar per cluster."""
     sections = {} if summary.links is not None else _of_clusters(summary)
-    words, samples = words_of(summary), summary.draws.samples
-    agree = f"Agreement of the {words.chains if len(samples.chains) > 1 or not samples.independent else words.draws}"
+    words, samples = summary.words, summary.draws.samples
+    agree = f"Agreement of the {words.chains if len(samples.chains) > 1 or samples.series else words.draws}"
     sections[agree] = list(_of_chains(summary))
     if summary.modes is not None and summary.modes.n_particles > 1:
         groups = f"{words.group}s of {words.draws}"
@@ -66,8 +65,8 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
 
 
 def _of_chains(summary: SummaryRecord) -> Iterator[str]:
-    draws, best, words = summary.draws, summary.partition, words_of(summary)
-    if not draws.samples.independent:  # runs have no order to follow
+    draws, best, words = summary.draws, summary.partition, summary.words
+    if draws.samples.series:  # runs have no order to follow
         yield figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain.")
     if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
         yield figure(plot_psm, draws, best, by="chain", text=f"The similarity matrix of each {words.chain}.")
@@ -77,7 +76,7 @@ def _of_chains(summary: SummaryRecord) -> Iterator[str]:
 def _of_data(summary: SummaryRecord, values: xr.DataArray) -> Iterator[str]:
     best = summary.partition
     if values.notnull().all([dim for dim in values.dims if dim != summary.draws.items.dim]).any():
-        words = words_of(summary)
+        words = summary.words
         mean = f"each item's mean {words.similarity} {words.to} the rest of its cluster"
         text = f"Observed {values.name}, and {mean}."
         yield figure(plot_data, values, best, items=summary.items, text=text)
@@ -119,7 +118,7 @@ def of_layers(comparison: LayerComparison | LayerStability) -> tuple[str, str]:
 
 def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures of matrices and bars."""
-    draws, best, words = summary.draws, summary.partition, words_of(summary)
+    draws, best, words = summary.draws, summary.partition, summary.words
     matrix = f"{display.capitalized(words.similarity)} matrix; the clusters are outlined."
     numbers = _spoken(_NUMBER if np.ptp(draws.n_clusters) else _SIZES, summary)
     return {
@@ -134,12 +133,12 @@ def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
 
 def pairs_heading(summary: SummaryRecord) -> str:
     """Heading of the similarity matrix."""
-    return f"{display.capitalized(words_of(summary).similarity)} of pairs"
+    return f"{display.capitalized(summary.words.similarity)} of pairs"
 
 
 def _spoken(template: str, summary: SummaryRecord) -> str:
     """A caption in the words for draws or for runs."""
-    words = words_of(summary)
+    words = summary.words
     return template.format(**words._asdict(), draws=words.draws)
 
 
@@ -175,9 +174,11 @@ def table(frame: pd.DataFrame) -> str:
 
 def spoken_table(summary: SummaryRecord, frame: pd.DataFrame) -> str:
     """Return a table as HTML whose columns and rows are called as runs are, if the draws are runs."""
-    words = words_of(summary)
+    if summary.draws.samples.series:
+        return table(frame)
+    words = summary.words
     columns = {"probability": words.probability, "mcse": words.mcse}
-    return table(frame.rename(columns=columns, index={"draws": words.draws}) if summary.independent else frame)
+    return table(frame.rename(columns=columns, index={"draws": words.draws}))
 
 
 def folded(title: str, body: str) -> str:
