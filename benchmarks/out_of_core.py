@@ -23,7 +23,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from benchmarks._runner import STATUS, apart, process, used
-from benchmarks.scale import each_draw
+from benchmarks.scale import draws_of, each_draw
 
 _LIMIT = 2_000_000_000  # bytes of memory beside the map, which counts as data since writing to it would copy it
 _TIMES = 20  # the budget, which is for arrays of a step: what it computes on the way takes as much again
@@ -86,7 +86,7 @@ _held = {}
 def _took(n_items, n_draws, folder, steps):
     """Seconds and CPU seconds of each step, here."""
     if not _held:
-        _held["draws"] = pc.as_partition_draws(n_items.as_draws(n_draws).reshape(_CHAINS, -1, n_items))
+        _held["draws"] = pc.as_partition_draws(draws_of(n_items, n_draws).reshape(_CHAINS, -1, n_items))
     with tempfile.TemporaryDirectory(dir=folder) as room:
         store = Path(room) / "store"
         if "writing" not in steps:

@@ -54,10 +54,10 @@ def tables(smallest, more, figure, only):
 
 def rows_of(n_items: int, n_draws: int, only: list[str]) -> list[dict]:
     """A row for each function."""
-    labels = n_items.as_draws(n_draws).reshape(4, n_draws // 4, n_items)
+    labels = draws_of(n_items, n_draws).reshape(4, n_draws // 4, n_items)
     for few, n in WARM_UP:
         if few < n_items:
-            little = pc.as_partition_draws(few.as_draws(n))
+            little = pc.as_partition_draws(draws_of(few, n))
             for name in only:
                 FUNCTIONS[name](little, little.labels[0])
     made = used(pc.as_partition_draws, labels)
@@ -72,7 +72,7 @@ def rows_of(n_items: int, n_draws: int, only: list[str]) -> list[dict]:
     return rows
 
 
-def n_items: int.as_draws(n_draws: int) -> np.ndarray:
+def draws_of(n_items: int, n_draws: int) -> np.ndarray:
     """Draws (n_draws, n_items)."""
     return np.fromiter(each_draw(n_items), (np.uint8, n_items), n_draws)
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import posterior_consensus as pc
 from benchmarks._runner import process, used
-from benchmarks.scale import FUNCTIONS, WARM_UP
+from benchmarks.scale import FUNCTIONS, WARM_UP, draws_of
 
 SIZE, SMALLEST = (1_000_000, 500), (300, 40)
 SHOWN = "draws", "vi", "ball", "items"
@@ -40,10 +40,10 @@ def _rows(n_items, n_draws, threads):
 
 def prepare(n_items, n_draws):
     """Make the draws of this process, and call each function on few items before, for its kernels."""
-    _made["labels"] = n_items.as_draws(n_draws).reshape(4, n_draws // 4, n_items)
+    _made["labels"] = draws_of(n_items, n_draws).reshape(4, n_draws // 4, n_items)
     for few, n in WARM_UP:
         if few < n_items:
-            little = pc.as_partition_draws(few.as_draws(n))
+            little = pc.as_partition_draws(draws_of(few, n))
             for name in SHOWN:
                 FUNCTIONS[name](little, little.labels[0])
     _made["draws"] = pc.as_partition_draws(_made["labels"])

@@ -10,6 +10,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.answers.compare import _are_near, _blocks, matched, transported
+from posterior_consensus.results.words import RUNS
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.local_search import OnDraws
 from tests import reference
@@ -327,6 +328,6 @@ def test_runs_are_compared_without_words_of_chains():
         for n, truth in ((60, one), (60, other), (20, one))
     ]
     equal, differ, few = (found.verdict for found in compared)
-    assert compared[0].independent and "between the runs of a and of b is beyond chance" in equal
+    assert compared[0].words is RUNS and "between the runs of a and of b is beyond chance" in equal
     assert differ.startswith("The runs of a and of b differ in partitions") and "rough" not in differ
     assert "b has an effective number of runs of 20" in few and "`groups` of `as_runs`" in few

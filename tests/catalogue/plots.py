@@ -57,7 +57,7 @@ views = cache(
     lambda: pc.experts.expert_views(pc.experts.as_constraints(draws(), random_seed=1), n_clusters=3, random_seed=1)
 )
 PLOTS = {
-    "agreement_path": lambda: [pc.agreement.agreement_path([draws(), 4.as_draws(40, N_ITEMS)], prices=[0.5], **QUIET)],
+    "agreement_path": lambda: [pc.agreement.agreement_path([draws(), draws_of(4, 40, N_ITEMS)], prices=[0.5], **QUIET)],
     "alluvial": lambda: [[LABELS, draws().labels[0]]],
     "cluster_profiles": lambda: [VALUES**2, LABELS],
     "cluster_sizes": lambda: [links()],

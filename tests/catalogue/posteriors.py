@@ -62,7 +62,7 @@ DEGENERATE = {
 }
 
 
-def n_chains.as_draws(n_draws, n_items, n_labels=4, names=None):
+def draws_of(n_chains, n_draws, n_items, n_labels=4, names=None):
     z = np.random.default_rng(0).integers(0, n_labels, (n_chains, n_draws, n_items))
     coords = {} if names is None else {"obs": names}
     return pc.as_partition_draws(xr.DataArray(z, dims=("chain", "draw", "obs"), coords=coords))

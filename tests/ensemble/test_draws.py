@@ -391,7 +391,7 @@ def bits(value):
         return [bits(array) for array in value.values()]
     if isinstance(value, pc.results.PartitionDraws):
         own = value.backend.joint_counts(np.arange(value.n_items, dtype=np.int32) % 2)
-        return [bits(part) for part in (value.labels, value.samples, value.backend.sizes, own, value.soft)]
+        return [bits(part) for part in (value.labels, value.samples, value.backend.sizes, own)]
     if is_dataclass(value):
         return [bits(getattr(value, field.name)) for field in fields(value)]
     return [bits(part) for part in value] if isinstance(value, (tuple, list, Iterator)) else repr(value)

@@ -16,8 +16,8 @@ from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import check, check_all
 
-NEEDS_PAIRS = [name for name, method in pc.METHODS.items() if method.needs == "pairs"]
-NEEDS_DRAWS = [name for name, method in pc.METHODS.items() if method.needs == "draws"]
+NEEDS_PAIRS = [name for name, method in pc.METHODS.items() if not method.needs_draws]
+NEEDS_DRAWS = [name for name, method in pc.METHODS.items() if method.needs_draws]
 PAIR_LOSSES = {"vi_lower_bound": reference.vi_lower_bound, "pear": reference.one_minus_pear}
 GOOD = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
 ZEROS = np.zeros(20, int)

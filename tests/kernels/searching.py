@@ -20,7 +20,7 @@ PARTITION = [0, 1, 2, 0, 1, 2, 0, 1, 2]
 STARTS = [PARTITION, range(N_ITEMS), [0] * N_ITEMS]
 
 
-def labels.as_draws(weights):
+def draws_of(labels, weights):
     """Draws whose labels have the type of those that the package searches."""
     labels = cells.searched(np.array([reference.canonical(row) for row in labels], np.uint8))
     return cells.Draws(labels, np.concatenate([[0], np.cumsum(labels.max(axis=1) + np.int64(1))]), weights)
@@ -28,7 +28,7 @@ def labels.as_draws(weights):
 
 def some_draws(n_draws=6):
     rng = np.random.default_rng(7)
-    return rng.integers(4, size=(n_draws, N_ITEMS)).as_draws(rng.dirichlet(np.ones(n_draws)))
+    return draws_of(rng.integers(4, size=(n_draws, N_ITEMS)), rng.dirichlet(np.ones(n_draws)))
 
 
 def similarity_of(draws):

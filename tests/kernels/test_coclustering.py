@@ -9,7 +9,7 @@ from tests.kernels.checks import run
 SIZES = [(1, 1, 1), (2, 64, 2), (33, 65, 3), (31, 63, 16), (32, 130, 17), (65, 7, 60)]
 
 
-def n_items.as_draws(n_draws, n_clusters, dtype=np.uint8):
+def draws_of(n_items, n_draws, n_clusters, dtype=np.uint8):
     return np.random.default_rng(n_items).integers(n_clusters, size=(n_draws, n_items)).astype(dtype)
 
 
@@ -19,7 +19,7 @@ def planes_for(n_clusters):
 
 @pytest.mark.parametrize(("n_items", "n_draws", "n_clusters"), [*SIZES, (40, 5, 400), (35, 3, 5000)])
 def test_counts_of_two_blocks_add_up_to_the_similarity(n_items, n_draws, n_clusters):
-    labels = n_items.as_draws(n_draws, n_clusters, np.uint16)
+    labels = draws_of(n_items, n_draws, n_clusters, np.uint16)
     counts = np.full((n_items, n_items), np.nan)  # the first block overwrites
     n_planes = planes_for(n_clusters)
     for first, divisor in [(True, 1.0), (False, 2.0 * n_draws)]:
@@ -31,7 +31,7 @@ def test_counts_of_two_blocks_add_up_to_the_similarity(n_items, n_draws, n_clust
 
 @pytest.mark.parametrize(("n_items", "n_draws", "n_clusters"), SIZES)
 def test_weights_add_up_to_the_weighted_similarity(n_items, n_draws, n_clusters):
-    labels = n_items.as_draws(n_draws, n_clusters)
+    labels = draws_of(n_items, n_draws, n_clusters)
     weights = np.random.default_rng(2).dirichlet(np.ones(n_draws))
     out = np.zeros((n_items, n_items))
     _, (_, _, similarity) = run(coclustering.add_coclustering_weights, labels, weights, out)
@@ -41,7 +41,7 @@ def test_weights_add_up_to_the_weighted_similarity(n_items, n_draws, n_clusters)
 
 def grouped(n_items, n_clusters, sizes):
     labels = [
-        n_items.as_draws(size, n_clusters) if k else np.zeros((size, n_items), np.uint8)
+        draws_of(n_items, size, n_clusters) if k else np.zeros((size, n_items), np.uint8)
         for k, size in enumerate(sizes)
     ]
     planes = [coclustering.pack_bit_planes(group, planes_for(n_clusters)) for group in labels]

@@ -22,7 +22,7 @@ def compared(layers, partitions):
     return found.partitions, found.flows, found.overlaps
 
 
-def rng.as_draws(n_layers, n_chains=2, n_draws=12, n_items=7):
+def draws_of(rng, n_layers, n_chains=2, n_draws=12, n_items=7):
     """Labels (chain, draw, layer, item) that change a little from layer to layer."""
     z = [noisy_draws(rng, n_chains * n_draws, n_items, 3, 0.4)]
     for _ in range(n_layers - 1):
@@ -36,19 +36,19 @@ def array(z, items=None, dim="person"):
 
 
 def with_gaps(rng):
-    gone = array(rng.as_draws(4), pd.date_range("2001-01-01", periods=7)).astype(float)
+    gone = array(draws_of(rng, 4), pd.date_range("2001-01-01", periods=7)).astype(float)
     gone[:, :, 1, 2:4] = gone[:, :, 2, 5] = np.nan
     return pc.as_layers(gone, layer_dim="time", weights=rng.exponential(size=24))
 
 
 def in_other_order(rng):
-    z, names, order = rng.as_draws(2), np.array(list("pqrstuv")), rng.permutation(7)
+    z, names, order = draws_of(rng, 2), np.array(list("pqrstuv")), rng.permutation(7)
     sides = [(z[:, :, 0], names), (z[:, :, 1][..., order], names[order])]
     return pc.as_layers({k: xr.DataArray(one, {"person": own}, DIMS) for k, (one, own) in enumerate(sides)})
 
 
 def of_two_kinds(rng):
-    z, names = rng.as_draws(4), {"person": list("pqrstuv"), "gene": None}
+    z, names = draws_of(rng, 4), {"person": list("pqrstuv"), "gene": None}
     dims = ["person", "gene", "person", "gene"]
     return pc.as_layers(
         {
@@ -60,20 +60,20 @@ def of_two_kinds(rng):
 
 def without_common_items(rng):
     items = {"x": list("pqrs"), "y": list("tuv")}
-    z = {name: rng.as_draws(1, n_items=len(own))[:, :, 0] for name, own in items.items()}
+    z = {name: draws_of(rng, 1, n_items=len(own))[:, :, 0] for name, own in items.items()}
     return pc.as_layers({name: xr.DataArray(one, {"person": items[name]}, DIMS) for name, one in z.items()})
 
 
 DIMS = ("chain", "draw", "person")
 LAYERS = {
-    "numbered items": lambda rng: pc.as_layers(rng.as_draws(3)),
+    "numbered items": lambda rng: pc.as_layers(draws_of(rng, 3)),
     "missing items, weights": with_gaps,
     "another order": in_other_order,
     "two kinds of items": of_two_kinds,
     "no common items": without_common_items,
-    "one layer": lambda rng: pc.as_layers(rng.as_draws(1)),
-    "one draw": lambda rng: pc.as_layers(rng.as_draws(3, 1, 1)),
-    "weights, one of them 0": lambda rng: pc.as_layers(rng.as_draws(2), weights=[0, *rng.exponential(size=23)]),
+    "one layer": lambda rng: pc.as_layers(draws_of(rng, 1)),
+    "one draw": lambda rng: pc.as_layers(draws_of(rng, 3, 1, 1)),
+    "weights, one of them 0": lambda rng: pc.as_layers(draws_of(rng, 2), weights=[0, *rng.exponential(size=23)]),
 }
 
 
@@ -249,7 +249,7 @@ def test_names_of_the_first_partition_go_on(rng):
 
 
 def test_labels_on_disk_and_other_labels_change_nothing(rng, tmp_path):
-    z = rng.as_draws(3)
+    z = draws_of(rng, 3)
     partitions = {k: z[0, 0, k] for k in range(3)}
     stored = {k: pc.as_partition_draws(z[:, :, k], store=tmp_path / str(k)) for k in range(3)}
     expected = compared(pc.as_layers(z), partitions)
@@ -291,7 +291,7 @@ def test_partitions_are_given_by_name_or_in_order_or_searched(rng):
 
 
 def test_stores_of_layers_are_opened_once(rng, tmp_path):
-    z, partitions = rng.as_draws(2).astype(np.uint8), {k: np.arange(7) % 3 for k in range(2)}
+    z, partitions = draws_of(rng, 2).astype(np.uint8), {k: np.arange(7) % 3 for k in range(2)}
     layers = {k: xr.DataArray(z[:, :, k], dims=DIMS) for k in range(2)}
     here = pc.as_layers(layers)
     there = pc.as_layers({k: pc.as_partition_draws(one, store=tmp_path / f"{k}") for k, one in layers.items()})

@@ -15,7 +15,7 @@ from tests.helpers import check_all
 
 
 def test_traces_are_drawn_by_chain_and_ranks_compared():
-    draws = 3.as_draws(60, 8)
+    draws = draws_of(3, 60, 8)
     found = pc.diagnose(draws)
     axes = pc.plot_traces(found)
     assert [text.get_text() for text in axes[0, 1].get_legend().get_texts()] == ["0", "1", "2"]
@@ -30,7 +30,7 @@ def test_traces_are_drawn_by_chain_and_ranks_compared():
 
 
 def test_values_of_runs_are_sorted_points_by_group():
-    runs = pc.as_runs(1.as_draws(40, 8).labels, groups=["b"] * 10 + ["a"] * 30)
+    runs = pc.as_runs(draws_of(1, 40, 8).labels, groups=["b"] * 10 + ["a"] * 30)
     found = pc.diagnose(runs)
     axes = pc.plot_traces(found)
     assert [text.get_text() for text in axes[0, 1].get_legend().get_texts()] == ["a", "b"]
@@ -44,7 +44,7 @@ def test_values_of_runs_are_sorted_points_by_group():
 
 
 def test_rows_of_traces_are_of_one_height():
-    axes = pc.plot_traces(pc.diagnose(12.as_draws(20, 6)))
+    axes = pc.plot_traces(pc.diagnose(draws_of(12, 20, 6)))
     axes[0, 0].figure.canvas.draw()
     heights = [ax.get_window_extent().height for ax in axes[:, 0]]
     np.testing.assert_allclose(heights, heights[0], rtol=1e-3)
@@ -61,7 +61,7 @@ def test_ranks_of_chains_apart_are_apart():
 
 
 def test_matrices_of_the_chains_have_one_order_and_one_scale():
-    draws = 3.as_draws(40, 10)
+    draws = draws_of(3, 40, 10)
     labels = np.arange(10) % 2
     axes = pc.plot_psm(draws, labels, by="chain")
     difference = pc.diagnose(draws).largest_difference
@@ -81,7 +81,7 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
 
 
 def test_lines_lie_between_clusters_unless_they_would_cover_the_matrix():
-    draws = 1.as_draws(10, 62)
+    draws = draws_of(1, 10, 62)
     for n_clusters, n_lines in ((1, 0), (30, 58), (31, 0)):
         assert len(pc.plot_psm(draws, np.arange(62) % n_clusters, by="chain")[0].lines) == n_lines
     across, down = pc.plot_psm(draws, np.arange(62) % 2, by="chain")[0].lines
@@ -89,7 +89,7 @@ def test_lines_lie_between_clusters_unless_they_would_cover_the_matrix():
 
 
 def test_long_names_of_items_stay_within_the_figure():
-    draws = 2.as_draws(40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
+    draws = draws_of(2, 40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
     figure = pc.plot_psm(draws, by="chain")[0].figure
     figure.canvas.draw()
     title, box = figure.texts[0].get_window_extent(), figure.bbox
@@ -108,7 +108,7 @@ def test_map_keeps_distances_that_a_plane_can_hold():
 
 
 def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
-    draws = 3.as_draws(200, 12)
+    draws = draws_of(3, 200, 12)
     ball = pc.credible_ball(draws, draws.labels[0], prob=0.6)
     ax = pc.plot_draws_map(draws, ball=ball, n_draws=90)
     chains = ax.collections[:6]
@@ -123,7 +123,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
 
 
 def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
-    draws = 3.as_draws(130, 12)
+    draws = draws_of(3, 130, 12)
     found = pc.diagnostics.sequential_distances(draws, loss="binder", lag=2)
     axes = pc.diagnostics.plot_sequence(found)
     for ax, values in zip(axes, (found.steps, found.to_second_half), strict=True):
@@ -134,7 +134,7 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_linestyle() for line in ends] == styles
     assert axes[0].get_title(loc="left") == "Binder loss distance from the draw 2 before"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
-    short = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(1.as_draws(60, 5)))
+    short = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws_of(1, 60, 5)))
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
 
 
@@ -167,7 +167,7 @@ def test_labels_below_the_histograms_do_not_touch(rng):
 
 
 def test_bad_arguments():
-    draws, short = 2.as_draws(5, 4), "`partition` must label all 4 items"
+    draws, short = draws_of(2, 5, 4), "`partition` must label all 4 items"
     results = {"traces": "`diagnosis`", "sequence": "`sequence`", "near_independence": "`independence`"}
     cases = [
         *(([name, [1]], TypeError, argument, "got list") for name, argument in results.items()),

@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 import posterior_consensus as pc
-from tests.catalogue.posteriors import SIZES
+from tests.catalogue.posteriors import SIZES, draws_of
 
 GIVEN = ("small", "two items")  # axes, tiny ones where it is one
 SIZES = SIZES | {"large": (2, 9, 400), "many chains": (13, 12, 6)}
@@ -61,7 +61,7 @@ def of_the_items(draws, best, values):
     [(plots, size) for plots in (of_the_draws, of_the_chains, of_the_items) for size in SIZES][:-1],  # many chains
 )
 def test_every_plot_returns_its_axes(plots, size):
-    draws = *SIZES[size].as_draws()
+    draws = draws_of(*SIZES[size])
     best = pc.consensus_partition(draws, method="best_draw")
     every = plots(draws, best, np.random.default_rng(1).normal(size=(draws.n_items, 30)))
     for plot, shape in list(every.items())[TURNS.get(size, slice(None))]:

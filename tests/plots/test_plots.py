@@ -10,7 +10,7 @@ from tests.catalogue.posteriors import draws_of
 
 
 def test_matrix_is_ordered_by_the_partition_and_outlined():
-    draws = 1.as_draws(50, 12)
+    draws = draws_of(1, 50, 12)
     labels = np.arange(12) % 3
     ax = pc.plot_psm(draws, labels)
     shown = ax.images[0].get_array()
@@ -25,7 +25,7 @@ def test_matrix_is_ordered_by_the_partition_and_outlined():
 
 
 def test_matrix_in_the_order_of_the_data_has_runs_outlined():
-    draws = 2.as_draws(20, 100, names=np.arange(1871, 1971))
+    draws = draws_of(2, 20, 100, names=np.arange(1871, 1971))
     labels = np.repeat([3, 5, 3, 4], [40, 30, 1, 29])
     ax = pc.plot_psm(draws, labels, order="data")
     np.testing.assert_array_equal(ax.images[0].get_array(), pc.posterior_similarity_matrix(draws))
@@ -34,17 +34,17 @@ def test_matrix_in_the_order_of_the_data_has_runs_outlined():
     assert [to_hex(colour).upper() for colour in strip.get_facecolor()] == [COLOURS[k] for k in (3, 5, 3, 4)]
     for ticks in (ax.get_xticklabels(), ax.get_yticklabels()):
         assert [tick.get_text() for tick in ticks] == [str(year) for year in range(1871, 1971, 5)]
-    few = pc.plot_psm(1.as_draws(9, 3, names=["b", "a long name of an item", "c"]), order="data")
+    few = pc.plot_psm(draws_of(1, 9, 3, names=["b", "a long name of an item", "c"]), order="data")
     assert [tick.get_text() for tick in few.get_yticklabels()] == ["b", "a long n…an item", "c"]
     days = np.datetime64("2024-02-28", "ns") + np.arange(3) * np.timedelta64(1, "D")
-    dated = pc.plot_psm(1.as_draws(9, 3, names=days), order="data")
+    dated = pc.plot_psm(draws_of(1, 9, 3, names=days), order="data")
     assert [tick.get_text() for tick in dated.get_yticklabels()] == ["2024-02-28", "2024-02-29", "2024-03-01"]
     with pytest.raises(ValueError, match=r"`order` .* a coordinate of the items \('obs'\), .*; got 'time'"):
         pc.plot_psm(draws, order="time")
 
 
 def test_columns_of_a_matrix_follow_the_names_of_its_rows():
-    psm = pc.posterior_similarity_matrix(1.as_draws(9, 6, names=list("abcdef")))
+    psm = pc.posterior_similarity_matrix(draws_of(1, 9, 6, names=list("abcdef")))
     one, other = (
         pc.plot_psm(given, [0, 0, 0, 1, 1, 1]).images[0] for given in (psm, psm.isel(obs_bis=[3, 0, 5, 1, 4, 2]))
     )
@@ -52,7 +52,7 @@ def test_columns_of_a_matrix_follow_the_names_of_its_rows():
 
 
 def test_matrix_of_other_than_probabilities_is_refused():
-    psm = pc.posterior_similarity_matrix(1.as_draws(9, 6, names=list("abcdef")))
+    psm = pc.posterior_similarity_matrix(draws_of(1, 9, 6, names=list("abcdef")))
     renamed, cut = psm.assign_coords(obs_bis=list("abcdeg")), psm.isel(obs=slice(0, 4))
     for bad in (renamed, cut, psm * 3 - 1, psm.where(psm > 0.5)):
         with pytest.raises(ValueError, match="`draws` must"):
@@ -61,7 +61,7 @@ def test_matrix_of_other_than_probabilities_is_refused():
 
 def test_names_are_written_where_they_can_be_read():
     def names(labels):
-        return [tick.get_text() for tick in pc.plot_psm(1.as_draws(9, len(labels), names=labels)).get_yticklabels()]
+        return [tick.get_text() for tick in pc.plot_psm(draws_of(1, 9, len(labels), names=labels)).get_yticklabels()]
 
     assert sorted(names(list("abcdef"))) == list("abcdef")
     assert names([f"Country of the long name {i}" for i in range(40)]) == []
@@ -69,12 +69,12 @@ def test_names_are_written_where_they_can_be_read():
 
 
 def test_bars_are_probabilities_and_chains_are_crosses():
-    draws = 3.as_draws(20, 6)
+    draws = draws_of(3, 20, 6)
     ax = pc.plot_n_clusters(draws, np.zeros(6, int))
     assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1)
     points = [line for line in ax.lines if line.get_marker() == "x"]
     assert [sum(line.get_ydata()) for line in points] == pytest.approx([1, 1, 1])
-    assert len(pc.plot_n_clusters(20.as_draws(6, 8)).get_legend().get_texts()) == 2  # many chains share an entry
+    assert len(pc.plot_n_clusters(draws_of(20, 6, 8)).get_legend().get_texts()) == 2  # many chains share an entry
     assert all(float(tick).is_integer() for tick in pc.plot_n_clusters([[0, 0, 1, 1, 2]]).get_xticks())
 
 
@@ -90,7 +90,7 @@ def test_the_prior_s_distribution_is_shown_as_far_as_it_can_be_seen():
 
 @pytest.mark.parametrize("loss", ["binder", "vi"])
 def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
-    path = pc.loss_path(1.as_draws(9, 6), loss=loss, random_seed=1)
+    path = pc.loss_path(draws_of(1, 9, 6), loss=loss, random_seed=1)
     ax = pc.plot_loss_path(path)
     (dots,) = [line for line in ax.lines if line.get_marker() == "o"]
     np.testing.assert_array_equal(dots.get_ydata(), path.table["n_clusters"])
@@ -108,7 +108,7 @@ def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
 
 
 def test_path_of_one_value_away_from_the_default():
-    ax = pc.plot_loss_path(pc.loss_path(1.as_draws(9, 6), loss="binder", values=[0.8], random_seed=1))
+    ax = pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), loss="binder", values=[0.8], random_seed=1))
     assert not ax.collections and ax.get_legend() is None
 
 
@@ -124,7 +124,7 @@ def test_many_clusters_are_on_a_logarithmic_axis(n_items, scale):
 
 def test_what_is_no_path_is_refused():
     with pytest.raises(TypeError, match=r"`path` .* loss_path\(\) returns; got Dataset"):
-        pc.plot_loss_path(pc.loss_path(1.as_draws(9, 6), loss="binder", random_seed=1).table)
+        pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), loss="binder", random_seed=1).table)
 
 
 def test_items_of_a_cluster_at_one_place_are_one_larger_point():

@@ -16,6 +16,7 @@ from tests.kernels.searching import (
     N_ITEMS,
     PARTITION,
     RECORDS,
+    draws_of,
     mean_loss,
     search_from,
     similarity_of,
@@ -149,7 +150,7 @@ def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partiti
         truth = rng.integers(n_labels, size=n_items)
         noise = rng.integers(n_labels, size=(n_draws, n_items))
         weights = rng.dirichlet(np.ones(n_draws)) if seed % 2 else np.full(n_draws, 1 / n_draws)
-        draws = np.where(rng.random(noise.shape) < 0.4, noise, truth).as_draws(weights)
+        draws = draws_of(np.where(rng.random(noise.shape) < 0.4, noise, truth), weights)
         loss, order = RECORDS[name][0].arrays(n_items), rng.permutation(n_items)
         start = np.full(n_items, -1, np.int32) if seed < 2 else noise[0].astype(np.int32)
         found = []

@@ -10,7 +10,7 @@ from posterior_consensus.search import local_search
 from posterior_consensus.search.local_search import Depth
 from tests import reference
 from tests.kernels.checks import in_plain_python
-from tests.kernels.searching import KINDS, mean_loss, similarity_of
+from tests.kernels.searching import KINDS, draws_of, mean_loss, similarity_of
 
 N = 24
 
@@ -32,7 +32,7 @@ def flag(until):
 def some_draws():
     rng = np.random.default_rng(3)
     noisy = np.where(rng.random((8, N)) < 0.4, rng.integers(6, size=(8, N)), np.arange(N) // 5)
-    return noisy.as_draws(np.full(8, 1 / 8))
+    return draws_of(noisy, np.full(8, 1 / 8))
 
 
 def settled(name, kind, until, most):

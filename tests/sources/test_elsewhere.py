@@ -18,7 +18,7 @@ from tests.elsewhere import elsewhere
 KINDS = ("plain", "weighted", "unequal", "alone", "one item", "one draw")
 
 
-def kind.as_draws():
+def draws_of(kind):
     rng = np.random.default_rng(3)
     if kind == "one item":
         return pc.as_partition_draws(np.zeros((2, 5, 1), int))
@@ -45,7 +45,7 @@ def same(one, other):
 def both(request, monkeypatch):
     if request.param != "alone":
         monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "20KB")  # which does not hold the labels
-    draws = request.param.as_draws()
+    draws = draws_of(request.param)
     return draws, elsewhere(draws)
 
 
@@ -63,7 +63,7 @@ def test_losses_are_the_same_bits(both):
 
 
 def test_tables_that_are_many_go_through_the_blocks_in_parts(monkeypatch):
-    draws = "plain".as_draws()
+    draws = draws_of("plain")
     away, rows = elsewhere(draws), np.arange(80)
     monkeypatch.setattr(memory, "CELLS_AT_ONCE", 5000)
     assert_array_equal(all_losses(away, as_loss("vi")), all_losses(draws, as_loss("vi")))
@@ -92,7 +92,7 @@ def test_results_are_the_same_bits(both):
 
 @pytest.mark.parametrize("kind", ["plain", "weighted"])
 def test_parts_of_the_matrix_are_the_same_bits(kind):
-    draws = kind.as_draws()
+    draws = draws_of(kind)
     away = elsewhere(draws)
     whole = pc.posterior_similarity_matrix
     for part in ({"items": [3, 1, 60]}, {"nearest": 4}, {"threshold": 0.4}):
@@ -102,7 +102,7 @@ def test_parts_of_the_matrix_are_the_same_bits(kind):
 
 def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 40)
-    draws = "plain".as_draws()
+    draws = draws_of("plain")
     away = elsewhere(draws)
     found = pc.diagnose(draws, draws.labels[0])
     same(pc.diagnose(away, draws.labels[0]), found)
@@ -139,7 +139,7 @@ def short_summary(monkeypatch):
     monkeypatch.setattr("posterior_consensus.summary.report.still._MOST_LISTED", 20)
     monkeypatch.setattr("posterior_consensus.bounds.certificate.BYTES_A_PAIR", 1e9)
     monkeypatch.setattr("posterior_consensus.bounds.certificate.seconds_to_begin", lambda draws: 1e9)
-    return pc.summarize("plain".as_draws(), random_seed=1, progressbar=False)
+    return pc.summarize(draws_of("plain"), random_seed=1, progressbar=False)
 
 
 def test_a_summary_of_very_many_items_says_what_it_leaves_out(short_summary):

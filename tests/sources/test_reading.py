@@ -69,7 +69,7 @@ def test_labels_are_read_once_and_nothing_else(variables):
 def test_probabilities_are_read_once(variables):
     for name, to_tell in ((None, 1), ("p", 0)):
         dataset, counted = stored_elsewhere(variables, ["p", "mu", "y_hat"])
-        soft = pc.as_allocation_probabilities(dataset, name).soft
+        soft = pc.as_allocation_probabilities(dataset, name)
         assert reads(counted) == {"p": (to_tell + DRAWS) * N_ITEMS * 3, "mu": 0, "y_hat": to_tell * 30 * 40}
         assert soft.probabilities.shape == (DRAWS, N_ITEMS, 3)
 

@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.results.words import RUNS
 from tests import reference
 from tests.helpers import check_all
 
@@ -54,7 +55,7 @@ OTHER_KINDS = pd.DataFrame(
 def test_runs_of_any_form(data, options):
     runs = pc.as_runs(data, **options)
     assert sorted(runs.labels.tolist()) == sorted(LABELS)
-    assert runs.samples.independent
+    assert runs.words is RUNS
     assert runs.samples.words.draw == "run"
 
 
@@ -121,7 +122,7 @@ def test_store_and_posterior(tmp_path):
     pc.as_partition_draws(LABELS, store=path)
     runs = pc.as_runs(path)
     assert runs.labels.tolist() == LABELS
-    assert runs.samples.independent
+    assert runs.words is RUNS
     other = tmp_path / "posterior.nc"
     xr.Dataset({"z": (("run", "item"), LABELS)}).to_netcdf(other, group="posterior")
     check_all(pc.as_runs, [(other, TypeError, "posterior.nc", "the variable of the labels")])
@@ -130,7 +131,7 @@ def test_store_and_posterior(tmp_path):
 def test_draws_become_runs_and_runs_stay_runs():
     draws = pc.as_partition_draws(xr.DataArray([LABELS, LABELS], dims=("chain", "draw", "cell")))
     runs = pc.as_runs(draws, groups=[1, 1, 1, 2, 2, 2])
-    assert runs.samples.independent
+    assert runs.words is RUNS
     assert runs.samples.draw.tolist() == list(range(6))
     assert runs.samples.chain.tolist() == [1, 1, 1, 2, 2, 2]
     again = pc.as_runs(pc.as_runs(TABLE, groups={"leiden_0": "a", "leiden_1": "a", "louvain_0": "b"}))
@@ -236,7 +237,7 @@ def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
     labels[:2] = 1  # the runs that had item 7
     pairs = pc.as_runs(labels, missing=-1)
     samples = pairs.samples
-    assert samples.independent
+    assert pairs.words is RUNS
     held = (labels >= 0).T.astype(int) @ (labels >= 0)
     p, n = pairs.values, held
     raw = np.sqrt(p * (1 - p) / np.maximum(n - 1, 1))
