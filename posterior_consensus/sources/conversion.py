@@ -20,9 +20,10 @@ from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalized, dataset_of_dict, has_components
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data
-from posterior_consensus.sources.formats import format_of, format_of_chains
+from posterior_consensus.sources.formats import are_chains, format_of
 from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
 from posterior_consensus.sources.mixtures.allocation import draws_of_model
+from posterior_consensus.sources.plain_files import read_plain
 from posterior_consensus.sources.probabilities import draws_of_probabilities
 from posterior_consensus.sources.scored_pairs import is_table_of_pairs, read_pairs
 from posterior_consensus.sources.stores import as_store
@@ -75,8 +76,9 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
         yield data.draws(), var_name
     elif is_table_of_pairs(data):
         yield read_pairs(data), var_name
-    elif (kind := format_of(data) if isinstance(data, (str, Path)) else format_of_chains(data)) is not None:
-        found = kind.read(data, var_name, progressbar)
+    elif isinstance(data, (str, Path)) or are_chains(data):
+        opened_as = format_of(data).opened if isinstance(data, (str, Path)) else None
+        found = read_plain(data, var_name) if opened_as is None else opened_as(Path(data), progressbar)
         with found if isinstance(found, xr.DataTree) else nullcontext():
             yield found, None if isinstance(found, np.ndarray) else var_name
     elif has_observations(data) and not _has_names(data):

@@ -16,7 +16,8 @@ from posterior_consensus.runtime.arguments import listing, warn
 from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
-from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
+from posterior_consensus.sources.formats import are_chains, is_plain
+from posterior_consensus.sources.plain_files import check_once, read_table
 from posterior_consensus.sources.tables import in_native_order, says_draw
 from posterior_consensus.sources.transposed import rows_are_items, some_of_table, some_of_vectors
 
@@ -55,8 +56,7 @@ class Runs(NamedTuple):
 
 def is_files(data: Any) -> bool:
     """Whether data are a table's path or several, unlike labels that are text."""
-    paths = data if isinstance(data, (list, tuple)) else [data]
-    return len(paths) > 0 and all(isinstance(one, (str, Path)) and is_plain(one) for one in paths)
+    return is_plain(data) or are_chains(data)
 
 
 def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:

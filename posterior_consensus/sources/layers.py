@@ -19,7 +19,7 @@ from posterior_consensus.runtime.arguments import check_flag, listing, warn
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import dim_names, has_groups
 from posterior_consensus.sources.conversion import check_no_group, found_draws, opened, several_posteriors, variables_of
-from posterior_consensus.sources.formats import format_of_chains
+from posterior_consensus.sources.formats import are_chains
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.tables import elements_of, variables_of_table
 from posterior_consensus.sources.variables import other_dims
@@ -164,7 +164,7 @@ def _of_each_layer(data: Any) -> dict[Any, Any] | None:
             f"{np.shape(values)}. If that is one layer, give {{{name!r}: as_partition_draws(values)}}."
         )
     if isinstance(data, (list, tuple)):
-        return dict(enumerate(data)) if format_of_chains(data) is None else None
+        return None if are_chains(data) else dict(enumerate(data))
     return several_posteriors(data)
 
 

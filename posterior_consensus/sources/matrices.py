@@ -26,7 +26,6 @@ from posterior_consensus.sources.formats import format_of
 from posterior_consensus.sources.labels import made_already, one_of, samples_of
 from posterior_consensus.sources.plain_files import read_matrix
 from posterior_consensus.sources.scored_pairs import (
-    is_file_of_pairs,
     is_table_of_pairs,
     of_sparse,
     read_pairs,
@@ -221,12 +220,12 @@ def _similarities(
     if sparse.issparse(data) or isinstance(data, PairSource):
         has_pairs = limits["must_link"] is not None or limits["cannot_link"] is not None
         _check_left_out({"probability": table["probability"]} if has_pairs else table, "similarities made already")
-    elif is_named or (is_file_of_pairs(data) if is_path else is_table_of_pairs(data)):
+    elif is_named or is_table_of_pairs(data):
         return read_pairs(data, **table, **options)
     if sparse.issparse(data):
         return of_sparse(data, **options)
     _check_left_out({name: of_pairs[name] for name in ("items", "unscored")}, "a matrix or draws, of all pairs")
-    if is_path and format_of(data).has_numbers:
+    if is_path and format_of(data).content is not None:
         return _of_matrix(read_matrix(data), item_dim)
     with opened(data) as (found, _):
         if not isinstance(found, PairSource):

@@ -20,9 +20,9 @@ from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.arguments import is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
+from posterior_consensus.sources.formats import PLAIN, is_plain, names_of
 from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
 from posterior_consensus.sources.matrices import similarity_of_present
-from posterior_consensus.sources.plain_files import is_plain
 
 _FEW = 20  # items, which a run may well separate
 _IN_NAME = "{}"  # what runs differ in, in a pattern of their names
@@ -223,8 +223,8 @@ def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws
     with opened(data) as (found, _):
         if not isinstance(found, PairSource):
             raise TypeError(
-                f"`data` must be a path to a CSV, TSV, Parquet or .npy file, or to a store; got {str(data)!r}. Open "
-                "it, and take the variable of the labels."
+                f"`data` must be a path to a {names_of(PLAIN)} file, or to a store; got {str(data)!r}. Open it, and "
+                " take the variable of the labels."
             )
         draws = draws_of(found, "as_runs")
     if draws.soft is not None:
