@@ -404,8 +404,8 @@ def as_partition_draws(
         - Arrays and lists, also of JAX, PyTorch and others: draws x items, or chains x draws x items.
         - A DataFrame: a row per draw and a column per item; see Notes.
         - A dict: arrays by name, all chains x draws x items or all draws x items.
-        - A path: a NetCDF or Zarr file, a NumPy file, a table of text or Parquet, or a store. A list of tables has one
-          per chain.
+        - A path: a NetCDF or Zarr file, a NumPy file, a table of text, Parquet or Feather, or a store. A list of tables
+          has one per chain.
         - PartitionDraws are returned as they are; allocation probabilities, as labels sampled from them.
         - A Summary or PartitionAccumulator: its draws.
     var_name : str, optional
@@ -460,11 +460,11 @@ def as_partition_draws(
 
     Notes
     -----
-    A table (DataFrame, .parquet, .csv, .tsv or .txt, the last also .gz) has a row per draw and a column per item; names
-    of columns become the items' coordinate. Columns ``chain`` and ``draw``, also ``.chain``, ``.iteration`` and
-    ``iter``, or such levels of the index, name chains and draws. Without them all rows are one chain. If columns are
-    elements of variables, such as ``z[1]``, other columns are ignored. CmdStan's warm-up draws are dropped. Refused are
-    columns that count or name rows, several rows per draw, and draws as columns.
+    A table (DataFrame, .parquet, .feather, .csv, .tsv or .txt, the last three also .gz) has a row per draw and a column
+    per item; names of columns become the items' coordinate. Columns ``chain`` and ``draw``, also ``.chain``,
+    ``.iteration`` and ``iter``, or such levels of the index, name chains and draws. Without them all rows are one
+    chain. If columns are elements of variables, such as ``z[1]``, other columns are ignored. CmdStan's warm-up draws
+    are dropped. Refused are columns that count or name rows, several rows per draw, and draws as columns.
 
     Variables of files and of dask larger than a quarter of the memory budget are read in blocks. If the labels are
     still larger than a quarter of it, they are kept in a temporary file, in the system's directory for such files

@@ -27,8 +27,8 @@ _RUN = ("run", "seed")  # names of a dimension of runs, next to those of draws
 _LABELS_OF_PROGRAMS = ("labels_", "topics_", "membership")  # of scikit-learn and HDBSCAN, BERTopic, igraph
 _MOST_NAMED = 8  # columns named in a message
 _FORMS = (
-    "an object with `obs` and `obs_names`, a table, a sequence or a dict of label vectors, an array, or CSV or Parquet "
-    "files"
+    "an object with `obs` and `obs_names`, a table, a sequence or a dict of label vectors, an array, or files of "
+    "tables or arrays"
 )
 
 

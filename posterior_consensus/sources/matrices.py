@@ -62,12 +62,12 @@ def as_pair_similarity(
     data : table of pairs, SciPy sparse array, array_like, DataFrame, DataArray, path, PartitionDraws or PairSource
         Similarities: probabilities that two items belong to one cluster, in [0, 1] up to 1e-6.
 
-        - A table with a row for each scored pair of records: of pandas, pyarrow, polars or DuckDB, a Parquet or CSV
-          file, or what splink's ``predict`` or dedupe's ``score`` returns. Its columns are those of splink, or `left`,
+        - A table with a row for each scored pair of records: of pandas, pyarrow, polars or DuckDB, a file of one,
+          or what splink's ``predict`` or dedupe's ``score`` returns. Its columns are those of splink, or `left`,
           `right` and `probability`.
         - A sparse array, items x items, of the scored pairs, 0 included: one triangle, or symmetric. Its diagonal is 1
           or left out.
-        - A matrix, items x items, symmetric and 1 on the diagonal, also as a NumPy file or a table of text.
+        - A matrix, items x items, symmetric and 1 on the diagonal, also as a file of a table or an array.
         - Draws, of which similarities are computed, or similarities that this function returned, to which constraints
           are added. With `missing`, labels in any form that :func:`as_partition_draws` accepts.
     left, right : str or two of them, optional
@@ -118,7 +118,7 @@ def as_pair_similarity(
     TypeError
         If the values are not real numbers, or names are of several types.
     ImportError
-        If `data` is a Parquet file and the package pyarrow is missing.
+        If `data` is a Parquet or Feather file and the package pyarrow is missing.
     MemoryError
         With `missing`, or constraints on a matrix, if the result needs more than the memory budget.
 

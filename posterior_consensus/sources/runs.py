@@ -70,8 +70,8 @@ def as_runs(
         Labels of each run: integers, text or categories. A label means something in its own run alone.
 
         - An object with `obs` and `obs_names`, such as an AnnData: columns of `obs`, chosen by `keys`.
-        - A table of pandas, polars or pyarrow, or a CSV, TSV or Parquet file: a row for each item, a column for each
-          run. Items are named by the index, or by a first column of text without repetition.
+        - A table of pandas, polars or pyarrow, or a file of one: a row for each item, a column for each run.
+          Items are named by the index, or by a first column of text without repetition.
         - A list of label vectors, or a dict of these by the runs' names. Items are paired by name if the vectors are
           Series or DataArrays with names, else by place.
         - An array, runs x items, or an .npy file of one. Runs of a DataArray are along its dimension "run" or "draw",
