@@ -145,7 +145,7 @@ def _run(options: argparse.Namespace) -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         _complain(_in_options(str(error), options))
         return 2
-    print(json.dumps(as_json(summary), indent=2) if options.json else _encodable(str(summary)))
+    print(json.dumps(summary_as_json(summary), indent=2) if options.json else _encodable(str(summary)))
     if not all(wrote):
         return _FAILED
     if summary.interrupted:
@@ -300,7 +300,7 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
     """Layers along a dimension of one variable, or from several files."""
     if _is_file_per_layer(options):
         weights = _given_weights(options, None)
-        of_layer = {name: layer_of(path, options.var, **where) for name, path in _named(options.posterior).items()}
+        of_layer = {name: layer_of(path, options.var, **where) for name, path in _by_stem(options.posterior).items()}
         return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
     # A list of files, unopened, would be layers.
     var_name = None if options.runs else options.var
@@ -317,7 +317,7 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
         )
 
 
-def _named(paths: Sequence[Path]) -> dict[str, Path]:
+def _by_stem(paths: Sequence[Path]) -> dict[str, Path]:
     """Paths by their names without suffix if these differ, else by themselves."""
     stems = {path.stem: path for path in paths}
     return stems if len(stems) == len(paths) else {str(path): path for path in paths}
@@ -342,10 +342,10 @@ def _is_file_per_layer(options: argparse.Namespace) -> bool:
 
 
 def _given_weights(options: argparse.Namespace, data: Any) -> Any:
-    return one_of(*(_weights(name, options, data) for name in ("weights", "log_weights")))
+    return one_of(*(_weights_of_option(name, options, data) for name in ("weights", "log_weights")))
 
 
-def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
+def _weights_of_option(name: str, options: argparse.Namespace, data: Any) -> Any:
     """Weights of a file, or a variable of the posterior's group; None where the option is left out."""
     given = getattr(options, name)
     if given is None:
@@ -474,7 +474,7 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary 
             summary.to_html(path, progressbar=not (options.quiet or options.json))
         else:
             with written_whole(path) as new:
-                _write(name, new, options, summary)
+                _write_output(name, new, options, summary)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -484,11 +484,13 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary 
     return True
 
 
-def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary | PairsSummary) -> None:
+def _write_output(
+    name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary | PairsSummary
+) -> None:
     if name == "figure":
         save_figure(summary.plot(), path)
     elif (write := format_of(path).write) is not None:
-        write(_items(summary), path)
+        write(_table_of_items(summary), path)
     else:
         with open_tree(options.posterior[0]) as tree:
             found = posterior_consensus.attach(tree.load(), summary)
@@ -497,7 +499,7 @@ def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary 
         found.to_netcdf(path, engine="h5netcdf")
 
 
-def _items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataFrame:
+def _table_of_items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataFrame:
     """A row for each item, of each layer where there are layers."""
     from posterior_consensus.summary.pairs import PairsSummary  # takes a second to load, if there is no summary yet
 
@@ -509,7 +511,7 @@ def _items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataFrame:
     return pd.concat(tables, names=[summary.layers.dim, *next(iter(tables.values())).index.names])
 
 
-def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
+def summary_as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
     from posterior_consensus.summary.pairs import PairsSummary  # takes a second to load, if there is no summary yet
 
@@ -560,7 +562,7 @@ def _layers_as_json(summary: LayersSummary) -> dict[str, Any]:
     compared = summary.comparison
     table = {
         "dim": summary.layers.dim,
-        "layers": [{"layer": name, **as_json(one)} for name, one in summary.items()],
+        "layers": [{"layer": name, **summary_as_json(one)} for name, one in summary.items()],
         "comparison": None
         if compared is None
         else {
