@@ -32,7 +32,16 @@ from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree
 from posterior_consensus.sources.conversion import opened
-from posterior_consensus.sources.formats import FORMATS, either, format_of, format_of_chains
+from posterior_consensus.sources.formats import (
+    FORMATS,
+    PLAIN,
+    WRITTEN,
+    alternatives,
+    are_chains,
+    format_of,
+    is_plain,
+    names_of,
+)
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.layers import as_layers, layer_of
 from posterior_consensus.sources.plain_files import read_numbers
@@ -44,15 +53,16 @@ if TYPE_CHECKING:
     from posterior_consensus.ensemble.samples import Samples
     from posterior_consensus.summary import LayersSummary, PairsSummary, Summary
 
-_EPILOG = """\
+_TABLES = ", ".join(suffix for one in FORMATS if one.read_columns is not None for suffix in one.suffixes)
+_EPILOG = f"""\
 files: NetCDF or Zarr that ArviZ wrote; a store; the directory of an accumulator; .npy, labels or probabilities, draws x
-items x components; or tables (.csv, .tsv, .txt, also .gz) with a row for each draw and a column for each item, as R's
-write.csv makes them, in which columns 'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as
-CmdStan and R's posterior have them. Several tables or .npy files are one chain each. With --layers, several other files
-are one layer each, in their order.
+items x components; or tables with a row for each draw and a column for each item, as R's write.csv makes them, in which
+columns 'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as CmdStan and R's posterior have
+them. Several tables or .npy files are one chain each. With --layers, several other files are one layer each, in their
+order. Tables end in {_TABLES}.
 
-Scored pairs of records are a table (.parquet or .csv) with a row for each pair, in splink's columns or in those that
---left, --right and --probability name. The clusters of the records go to --output, also of those in no pair if --items
+Scored pairs of records are a table with a row for each pair, in splink's columns or in those that --left, --right and
+--probability name. The clusters of the records go to --output, also of those in no pair if --items
 names all records. --must-link and --cannot-link are tables of pairs too, such as a review of pairs that was saved:
 
   posterior-consensus pairs.parquet --items records.parquet --threshold 0.5 -o clusters.csv
@@ -73,16 +83,14 @@ A posterior with marginalized labels needs its PyMC model: use summarize(idata, 
 """
 _OPTIONS = {"var_name": "--var", "keys": "--var", "layer_dim": "--layers", "tau": "--threshold"}  # by another name
 _OPTIONS |= dict.fromkeys(("data", "draws"), "the file")
-_OUTPUT = "write a table of the items (.csv, .parquet), or the posterior with the results in a group 'consensus' (.nc)"
-_TABLES = (".csv", ".parquet")
+_OUTPUT = f"write a table of the items ({', '.join(WRITTEN)}), or the posterior with a group 'consensus' (.nc)"
 _PAIR_FILES = ("items", "must_link", "cannot_link")
 _OF_PAIRS = ("left", "right", "probability", "max_per_source", *_PAIR_FILES)
 _OF_RUNS = ("groups", "noise")
 _OF_CHAINS = ("burn_in", "thin", "group", "item_dim", *_OF_PAIRS)
 _RUNS = {"rows": 0, "columns": 1}  # the axis of a table
 _OF_DRAWS = ("var", "weights", "log_weights", "burn_in", "thin", "prob", "group", "item_dim", "layers")
-_CHAINS = either(one for one in FORMATS if one.lists_are_chains)
-_NUMBERS = either(one for one in FORMATS if one.has_numbers)
+_PLAIN = names_of(PLAIN)
 _MOST_TO_REVIEW = 100  # pairs in JSON
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
@@ -137,7 +145,7 @@ def _run(options: argparse.Namespace) -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         _complain(_in_options(str(error), options))
         return 2
-    print(json.dumps(as_json(summary), indent=2) if options.json else _encodable(str(summary)))
+    print(json.dumps(summary_as_json(summary), indent=2) if options.json else _encodable(str(summary)))
     if not all(wrote):
         return _FAILED
     if summary.interrupted:
@@ -172,7 +180,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("posterior", type=Path, nargs="+", metavar="FILE", help=f"draws or pairs: {either(FORMATS)}, see below")
+    add("posterior", type=Path, nargs="+", metavar="FILE", help=f"draws or pairs: {names_of(FORMATS)}, see below")
     add("--var", metavar="NAME", help="variable of labels or allocation probabilities; found if there is only one")
     add(
         "--runs",
@@ -181,7 +189,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--groups", metavar="PATTERN", help="runs: what they differ in, as {} in their names, such as 'leiden_{}_*'")
     add("--noise", metavar="LABEL", help="runs: label of items that a run puts into no cluster, such as -1")
-    add("--weights", metavar="FILE|NAME", help=f"weights of the draws: a {_NUMBERS} file, or a variable of the group")
+    add("--weights", metavar="FILE|NAME", help=f"weights of the draws: a {_PLAIN} file, or a variable of the group")
     add("--log-weights", metavar="FILE|NAME", help="their logarithms instead")
     add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
     add("--thin", type=int, default=1, metavar="N", help="keep every N-th draw of each chain (1)")
@@ -292,7 +300,7 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
     """Layers along a dimension of one variable, or from several files."""
     if _is_file_per_layer(options):
         weights = _given_weights(options, None)
-        of_layer = {name: layer_of(path, options.var, **where) for name, path in _named(options.posterior).items()}
+        of_layer = {name: layer_of(path, options.var, **where) for name, path in _by_stem(options.posterior).items()}
         return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
     # A list of files, unopened, would be layers.
     var_name = None if options.runs else options.var
@@ -309,7 +317,7 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
         )
 
 
-def _named(paths: Sequence[Path]) -> dict[str, Path]:
+def _by_stem(paths: Sequence[Path]) -> dict[str, Path]:
     """Paths by their names without suffix if these differ, else by themselves."""
     stems = {path.stem: path for path in paths}
     return stems if len(stems) == len(paths) else {str(path): path for path in paths}
@@ -330,28 +338,28 @@ def _data(options: argparse.Namespace) -> Any:
 
 
 def _is_file_per_layer(options: argparse.Namespace) -> bool:
-    return len(options.posterior) > 1 and format_of_chains(options.posterior) is None
+    return len(options.posterior) > 1 and not are_chains(options.posterior)
 
 
 def _given_weights(options: argparse.Namespace, data: Any) -> Any:
-    return one_of(*(_weights(name, options, data) for name in ("weights", "log_weights")))
+    return one_of(*(_weights_of_option(name, options, data) for name in ("weights", "log_weights")))
 
 
-def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
+def _weights_of_option(name: str, options: argparse.Namespace, data: Any) -> Any:
     """Weights of a file, or a variable of the posterior's group; None where the option is left out."""
     given = getattr(options, name)
     if given is None:
         return None
-    if format_of(given).has_numbers:
+    if is_plain(given):
         return read_numbers(given)
     if not isinstance(data, xr.DataTree):
         raise ValueError(
-            f"`{name}` must be a {_NUMBERS} file if draws are tables, a store or several files; got {given!r}."
+            f"`{name}` must be a {_PLAIN} file if draws are tables, a store or several files; got {given!r}."
         )
     dataset = group_dataset(data, options.group)
     if given not in dataset:
         raise ValueError(
-            f"`{name}` must be a {_NUMBERS} file or name a variable of the group; got {given!r}, present: "
+            f"`{name}` must be a {_PLAIN} file or name a variable of the group; got {given!r}, present: "
             f"{listing(dataset.data_vars)}."
         )
     return dataset[given].load()
@@ -364,7 +372,7 @@ def _check_files(options: argparse.Namespace) -> None:
     if _is_file_per_layer(options) and options.layers is None:
         names = ", ".join(repr(str(path)) for path in options.posterior)
         raise ValueError(
-            f"Several files must be {_CHAINS} files, one for each chain, or one for each layer with --layers; "
+            f"Several files must be {_PLAIN} files, one for each chain, or one for each layer with --layers; "
             f"got {names}."
         )
     _check_each_once(options.posterior)
@@ -377,17 +385,21 @@ def _check_files(options: argparse.Namespace) -> None:
         raise ImportError("--figure and --report need matplotlib: pip install 'posterior-consensus[plots]'.")
     if options.output is None:
         return
-    if options.output.suffix not in _TABLES and not _has_groups(options.posterior):
+    if options.output.suffix not in WRITTEN and not _has_groups(options.posterior):
         raise ValueError(
-            "--output must end in .csv or .parquet for pairs, and if draws are tables, a store or several files; got "
-            f"{str(options.output)!r}."
+            f"--output must end in {alternatives(WRITTEN)} for pairs, and if draws are tables, a store or several "
+            f"files; got {str(options.output)!r}."
         )
-    if options.output.suffix not in (*_TABLES, ".nc"):
+    if options.output.suffix not in (*WRITTEN, ".nc"):
         raise ValueError(
-            f"--output must end in .csv, .parquet or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
+            f"--output must end in {alternatives((*WRITTEN, '.nc'))}; got {str(options.output)!r}. In Python, attach() "
+            "gives Zarr."
         )
-    if options.output.suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise ImportError("--output to Parquet needs pyarrow: pip install 'posterior-consensus[parquet]'.")
+    needs = WRITTEN[options.output.suffix].needs if options.output.suffix in WRITTEN else ""
+    if needs and find_spec(needs) is None:
+        raise ImportError(
+            f"--output to {options.output.suffix} needs {needs}: pip install 'posterior-consensus[parquet]'."
+        )
 
 
 def _has_groups(paths: Sequence[Path]) -> bool:
@@ -462,7 +474,7 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary 
             summary.to_html(path, progressbar=not (options.quiet or options.json))
         else:
             with written_whole(path) as new:
-                _write(name, new, options, summary)
+                _write_output(name, new, options, summary)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -472,13 +484,13 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary 
     return True
 
 
-def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary | PairsSummary) -> None:
+def _write_output(
+    name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary | PairsSummary
+) -> None:
     if name == "figure":
         save_figure(summary.plot(), path)
-    elif path.suffix == ".csv":
-        _items(summary).to_csv(path)
-    elif path.suffix == ".parquet":
-        _items(summary).reset_index().to_parquet(path, index=False)
+    elif (write := format_of(path).write) is not None:
+        write(_table_of_items(summary), path)
     else:
         with open_tree(options.posterior[0]) as tree:
             found = posterior_consensus.attach(tree.load(), summary)
@@ -487,7 +499,7 @@ def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary 
         found.to_netcdf(path, engine="h5netcdf")
 
 
-def _items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataFrame:
+def _table_of_items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataFrame:
     """A row for each item, of each layer where there are layers."""
     from posterior_consensus.summary.pairs import PairsSummary  # takes a second to load, if there is no summary yet
 
@@ -499,7 +511,7 @@ def _items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataFrame:
     return pd.concat(tables, names=[summary.layers.dim, *next(iter(tables.values())).index.names])
 
 
-def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
+def summary_as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
     from posterior_consensus.summary.pairs import PairsSummary  # takes a second to load, if there is no summary yet
 
@@ -550,7 +562,7 @@ def _layers_as_json(summary: LayersSummary) -> dict[str, Any]:
     compared = summary.comparison
     table = {
         "dim": summary.layers.dim,
-        "layers": [{"layer": name, **as_json(one)} for name, one in summary.items()],
+        "layers": [{"layer": name, **summary_as_json(one)} for name, one in summary.items()],
         "comparison": None
         if compared is None
         else {

@@ -112,8 +112,8 @@ OF_A_FILE = {
     "{file} --figure {dir}": ["--figure", "file"],
     "{file} --figure {dir}/figure.doc": ["--figure must end in .pdf, .png, .svg", "figure.doc"],
     "{file} --figure {dir}/figure": ["--figure must end in .pdf, .png, .svg"],
-    "{file} --output {dir}/out.rds": ["--output must end in .csv, .parquet or .nc", "out.rds"],
-    "{file} {file}": ["Several files must be CSV, Parquet or .npy"],
+    "{file} --output {dir}/out.rds": ["--output must end in .csv, .parquet, .feather or .nc", "out.rds"],
+    "{file} {file}": ["Several files must be CSV, Parquet, Feather or .npy"],
     "-": ["FILE must be a file", "standard input", "> draws.csv"],
     "{dir}/pipe.csv": ["FILE must be a file", "pipe.csv', a pipe"],
     "{dir}/along.nc": ["as_partition_draws(data, sample_dims=('sweep', 'run'))"],
@@ -124,22 +124,26 @@ OF_A_FILE = {
     "{file} --burn-in -1": ["--burn-in", "0 or more; got -1"],
     "{file} --burn-in 50": ["--burn-in", "got 50, the shortest has 50"],
     "{file} --thin 0": ["--thin must be at least 1; got 0"],
-    "{file} --weights lp": ["--weights must be a CSV, Parquet or .npy file or name a variable", "'lp'", "'mu'"],
+    "{file} --weights lp": [
+        "--weights must be a CSV, Parquet, Feather or .npy file or name a variable",
+        "'lp'",
+        "'mu'",
+    ],
     "{file} --weights mu": ["--weights must be one number per draw", "(100, 4)"],
     "{file} --output {file}": ["--output", "another file"],
-    "{file} --output {dir}/out.zarr": ["--output must end in .csv, .parquet or .nc", "out.zarr"],
+    "{file} --output {dir}/out.zarr": ["--output must end in .csv, .parquet, .feather or .nc", "out.zarr"],
     "{file} --item-dim person": ["--item-dim 'person'"],
 }
 if sys.platform == "linux":  # where even root cannot write to this folder
     OF_A_FILE["{file} --report /proc/report.html"] = ["--report", "can be written", "/proc/report"]
 THE_POSTERIORS = "another file than the posterior's"
 OF_A_TABLE = {
-    "{table} {file}": ["Several files must be CSV, Parquet or .npy"],
+    "{table} {file}": ["Several files must be CSV, Parquet, Feather or .npy"],
     "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' twice"],
     "{dir}/psm.csv": ["give as_pair_similarity(data)", "with loss='binder'"],
     "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out"],
     "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest of each item"],
-    "{table} --output {dir}/out.nc": ["--output must end in .csv or .parquet", "if draws are tables"],
+    "{table} --output {dir}/out.nc": ["--output must end in .csv, .parquet or .feather", "if draws are tables"],
     "{table} --output {table}": ["--output", THE_POSTERIORS],
     "{table} --report {table}": ["--report", THE_POSTERIORS],
     "{table} --report {dir}/hard.csv": ["--report", THE_POSTERIORS, "hard.csv"],
@@ -150,7 +154,7 @@ OF_A_TABLE = {
     "{table} --group prior": ["--group must be left out for tables", "'prior'"],
     "{table} --var z": ["--var must name columns of 'z.csv'"],
     "{dir}/none.csv": ["the file must be a path", "none.csv"],
-    "{table} --weights w": ["--weights must be a CSV, Parquet or .npy file", "'w'"],
+    "{table} --weights w": ["--weights must be a CSV, Parquet, Feather or .npy file", "'w'"],
     "{table} --weights {dir}/none.csv": ["there is no", "none.csv"],
     "{table} --weights {table}": ["--weights must be one number per draw", "(40, 4)"],
 }
@@ -355,7 +359,7 @@ def test_stores_and_accumulators_are_read_as_the_functions_do(labels, rng, tmp_p
         f"{folder} --layers year": ["the file must hold several partitions in each draw"],
         f"{folder} --var nonsense": ["--var must be left out", "'nonsense'"],
         f"{folder} --group prior": ["--group must be left out", "'prior'"],
-        f"{folder} --weights w": ["--weights must be a CSV, Parquet or .npy file", "a store"],
+        f"{folder} --weights w": ["--weights must be a CSV, Parquet, Feather or .npy file", "a store"],
         f"{folder} --output {tmp_path / 'out.nc'}": ["--output must end in .csv", "a store"],
     }.items():
         assert main(arguments.split()) == 2
@@ -631,7 +635,7 @@ OF_PAIRS = {
     },
     "{pairs} --loss vi": ["loss 'vi'", "'binder'"],
     "{pairs} --threshold 1": ["--threshold must"],
-    "{pairs} --output {dir}/out.nc": ["--output must end in .csv or .parquet"],
+    "{pairs} --output {dir}/out.nc": ["--output must end in .csv, .parquet or .feather"],
     "{dir}/other.csv --left one --right two --probability p": ["'two'", "'other'"],
     "{dir}/other.csv --left one --right other --probability p --max-per-source 2": ["--max-per-source must", "2"],
     "{dir}/other.csv --left one --right other --probability p --max-per-source z": ["per-source needs", "--items"],
@@ -697,7 +701,7 @@ OF_RUNS = {
     "{runs} --runs columns --left a": ["--left must be left out", "independent runs"],
     "{runs} --groups leiden_{{}}_*": ["--groups must be left out without --runs"],
     "{dir}/noise.csv --runs columns": ["got -1 for 1 of 9 items", "give --noise=-1"],
-    "{runs} --runs columns -o {dir}/out.nc": ["--output must end in .csv or .parquet"],
+    "{runs} --runs columns -o {dir}/out.nc": ["--output must end in .csv, .parquet or .feather"],
 }
 
 

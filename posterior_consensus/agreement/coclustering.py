@@ -98,11 +98,11 @@ def _with_names(table: Any) -> tuple[Any, Items | None, Items | None]:
         column = f"{column}_bis" if column == row else column
         is_sparse = table.shape[1] > 0 and all(isinstance(kind, pd.SparseDtype) for kind in table.dtypes)
         values: Any = cast(Any, table).sparse.to_coo() if is_sparse else table.to_numpy()
-        return values, _named(row, table.index), _named(column, table.columns)
+        return values, _items_of_index(row, table.index), _items_of_index(column, table.columns)
     return table if sparse.issparse(table) else np.asarray(table), None, None
 
 
-def _named(dim: str, index: pd.Index) -> Items:
+def _items_of_index(dim: str, index: pd.Index) -> Items:
     coords = {} if isinstance(index, pd.RangeIndex) else {dim: index.to_numpy()}
     return Items(len(index), dim, xr.Coordinates(coords))
 
@@ -296,7 +296,7 @@ def cocluster(
         row_labels=given.rows.array(of_rows, "row_labels", ("clustering", ...)),
         column_labels=given.columns.array(of_columns, "column_labels", ("clustering", ...)),
         trace=xr.Dataset(columns_of_trace, {"round": np.arange(len(trace))}),
-        table_information=_information(shares),
+        table_information=_information_in_bits(shares),
         stopped=executor.stopped,
     )
 
@@ -414,11 +414,11 @@ def _mutual_information(rows: _Side, labels: Sequence[Integers]) -> float:
     total = 0.0
     for clustering in labels[0]:
         table = sparse.csr_array((np.ones(clustering.size), (clustering, np.arange(clustering.size)))) @ profiles
-        total += sum(_information(table[:, at : at + width]) for at in range(0, profiles.shape[1], width))
+        total += sum(_information_in_bits(table[:, at : at + width]) for at in range(0, profiles.shape[1], width))
     return total / m**2
 
 
-def _information(shares: Any) -> float:
+def _information_in_bits(shares: Any) -> float:
     """Mutual information, in bits, of the two sides of a table whose sum is 1."""
     cells = sparse.coo_array(shares)
     of_rows, of_columns = np.asarray(cells.sum(axis=1)), np.asarray(cells.sum(axis=0))

@@ -354,7 +354,7 @@ def agreement_path(
     [[0, 1], [2]]
     """
     record = as_loss(loss, kind=PartitionLoss)
-    _plain(record)
+    _with_equal_costs(record)
     several = several_posteriors(draws)
     if several is None:
         sources: dict[Any, PairSource] = dict(as_draws(draws).by_chain())
@@ -373,7 +373,7 @@ def agreement_path(
     chains = [_Chain(source.in_fixed_order(), record, by_pairs) for source in sources.values()]
     if n_starts is not None:
         check_count("n_starts", n_starts)
-    rng, along = as_generator(random_seed), _checked(prices)
+    rng, along = as_generator(random_seed), _checked_prices(prices)
     partitions: list[Labels] = []
     by_weight = []
     for weight in track(along, "Agreement path", progressbar=progressbar):
@@ -437,7 +437,7 @@ def _settle(chains: list[_Chain], partitions: list[Labels], price: float, rng: n
         partitions[at] = better
 
 
-def _plain(loss: PartitionLoss) -> PartitionLoss:
+def _with_equal_costs(loss: PartitionLoss) -> PartitionLoss:
     """Loss between two partitions, with equal costs."""
     if "a" in loss.parameters:
         return with_parameters(loss, a=1.0)
@@ -458,7 +458,7 @@ def _reordered(source: PairSource, items: Items) -> PairSource:
     return source if np.array_equal(order, np.arange(items.n_items)) else source.of_items(order)
 
 
-def _checked(prices: Iterable[float] | None) -> list[float]:
+def _checked_prices(prices: Iterable[float] | None) -> list[float]:
     if prices is None:
         return list(_PRICES)
     values = as_numbers("prices", list(prices) if isinstance(prices, Iterable) else prices)
@@ -482,7 +482,7 @@ def _record(
     """Build the record from the partitions (prices, m, n) of chains or analyses."""
     evaluated = [loss_and_error(source, labels[:, at], loss) for at, source in enumerate(sources.values())]
     own, errors = (np.stack(column, axis=1) for column in zip(*(one[:2] for one in evaluated), strict=True))
-    disagreement = np.array([mean_between(partitions, _plain(loss)) for partitions in labels])
+    disagreement = np.array([mean_between(partitions, _with_equal_costs(loss)) for partitions in labels])
     columns = {
         "averaged_jaccard": np.array([1.0 - mean_between(partitions, jaccard()) for partitions in labels]),
         "expected_loss": own.mean(axis=1),
@@ -492,7 +492,7 @@ def _record(
         "own_mcse": errors,
     }
     early = labels[prices.index(EARLY)]
-    visits = np.stack([_visits(source, early, _plain(loss)) for source in sources.values()])
+    visits = np.stack([_visits(source, early, _with_equal_costs(loss)) for source in sources.values()])
     items, dims = next(iter(sources.values())).items, ("price", "chain")
     coords = {"price": np.array(prices), "chain": np.asarray(list(sources))}
     return AgreementPath(

@@ -120,7 +120,7 @@ class ClusterMatch(HasLabels, Stored):
         if kept.any():
             before, after = before[kept], after[kept]
             names, others = ([self.names[k] for k in dict.fromkeys(one.tolist())] for one in (before, after))
-            clauses = differences(canonical_labels(before), canonical_labels(after), names, others)
+            clauses = differences_in_words(canonical_labels(before), canonical_labels(after), names, others)
         if number := int(np.sum(~was & became)):
             clauses.append(f"{counted(number, 'item')} become{'s' * (number == 1)} noise")
         if number := int(np.sum(was & ~became)):
@@ -327,9 +327,9 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
             continue
         found = canonical_labels(own, name.strip("`"))
         if row == 0:
-            numbers, names = numbered(partition, own)
+            numbers, names = first_numbers(partition, own)
         else:
-            numbers, names = _matched(found, labels[row - 1, at], names)
+            numbers, names = _numbers_after(found, labels[row - 1, at], names)
         labels[row, at] = numbers[found]
     if is_noise.any():
         labels[is_noise] = len(names)
@@ -346,7 +346,7 @@ def numbers_in(partition: Any, items: Items, marked: Labels | None = None) -> tu
     values = np.asarray(items.reordered(partition))
     labels = items.as_labels(partition) if marked is None else marked
     in_clusters = labels >= 0
-    numbers, names = numbered(partition, values[in_clusters])
+    numbers, names = first_numbers(partition, values[in_clusters])
     return np.append(numbers, -1)[labels].astype(np.int32), names
 
 
@@ -360,12 +360,12 @@ def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tup
     if not at.size:
         return renumbered, names
     own = canonical_labels(labels[at])
-    numbers, names = _matched(own, reference[at], names)
+    numbers, names = _numbers_after(own, reference[at], names)
     renumbered[at] = numbers[own]
     return renumbered, names
 
 
-def numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+def first_numbers(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
     """Numbers of a first partition's clusters, in order of first appearance, and the name of each number."""
     own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)
     listed = list(of_result(partition, "names") or own)
@@ -377,7 +377,7 @@ def numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[H
     return numbers, listed
 
 
-def _matched(
+def _numbers_after(
     own: Labels, before: npt.NDArray[np.int32], names: list[Hashable]
 ) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
     """Numbers of a partition's clusters, given the number of each item before, and all names with the new ones.
@@ -451,7 +451,7 @@ def as_sentence(clauses: list[str]) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def differences(
+def differences_in_words(
     reference: Labels, partition: Labels, names: Sequence[Hashable], others: Sequence[Hashable] | None = None
 ) -> list[str]:
     """Describe how a partition differs from a reference, the largest change first.
@@ -501,10 +501,10 @@ def differences_of_table(
             changes.append((part.sum() - part.max(), _change([names[k] for k in before.tolist()], part, own)))
     clauses = [text for _, text in sorted(changes, key=lambda change: -change[0])]
     moved = float(table[~overlap].sum())
-    return [*clauses, f"{_items(moved)} change{'s' * (moved == 1)} clusters"] if moved >= 0.5 else clauses
+    return [*clauses, f"{_items_in_words(moved)} change{'s' * (moved == 1)} clusters"] if moved >= 0.5 else clauses
 
 
-def _items(number: float) -> str:
+def _items_in_words(number: float) -> str:
     return counted(int(number), "item") if number == int(number) else f"{number:.3g} items"
 
 
@@ -512,20 +512,20 @@ def _change(names: Sequence[Hashable], part: npt.NDArray[Any], others: Sequence[
     """Describe the change of the named clusters, the rows of a table of common items."""
     sizes = part.sum(axis=0)
     order = np.argsort(-sizes, kind="stable").tolist()
-    words = [str(sizes[k]) if others is None else f"{others[k]} ({_items(sizes[k])})" for k in order]
+    words = [str(sizes[k]) if others is None else f"{others[k]} ({_items_in_words(sizes[k])})" for k in order]
     if len(order) > _MOST_LISTED:
-        parts = f"{len(order)} clusters, the largest of {_items(sizes[order[0]])}"
+        parts = f"{len(order)} clusters, the largest of {_items_in_words(sizes[order[0]])}"
     else:
-        parts = f"clusters {'of ' if others is None else ''}{_joined(words)}"
+        parts = f"clusters {'of ' if others is None else ''}{_some_of(words)}"
     if len(names) == 1:
         return f"cluster {names[0]} splits into {parts}"
     if len(order) == 1:
-        return f"clusters {_joined(names)} are one{'' if others is None else f', cluster {words[0]}'}"
+        return f"clusters {_some_of(names)} are one{'' if others is None else f', cluster {words[0]}'}"
     moved = float(part.sum() - part[linear_sum_assignment(part, maximize=True)].sum())
-    return f"{_items(moved)} move{'s' * (moved == 1)} between clusters {_joined(names)}, which become {parts}"
+    return f"{_items_in_words(moved)} move{'s' * (moved == 1)} between clusters {_some_of(names)}, which become {parts}"
 
 
-def _joined(values: Sequence[Hashable]) -> str:
+def _some_of(values: Sequence[Hashable]) -> str:
     words = [str(value) for value in values[:_MOST_LISTED]]
     if len(values) > _MOST_LISTED:
         words.append(f"{len(values) - _MOST_LISTED} more")

@@ -239,10 +239,10 @@ def cluster_summary(
             own = component_labels(source, found.labels, n_components, first_label)[:, first].astype(np.intp)
     columns, units = dict[str, Floats](), list[str]()
     for name, value in parameters.items():
-        entries = dict(_columns(name, value, arrays[name], own))
+        entries = dict(_entries_of_parameter(name, value, arrays[name], own))
         columns |= entries
         units += [display.unit_of(value)] * len(entries)
-    statistics = _statistics(source, columns, rows, share) if columns else None
+    statistics = _moments(source, columns, rows, share) if columns else None
     if statistics is not None and any(units):
         statistics = statistics.assign_coords(unit=("parameter", units))
     return ClusterSummary(
@@ -273,7 +273,7 @@ def _partial_labels(source: PartitionDraws, partition: Any) -> tuple[Labels, Lab
     return labels, numbers[order].astype(np.int32), [names[k] for k in order]
 
 
-def _columns(name: str, value: Any, array: Floats, components: Numbers) -> Iterator[tuple[str, Floats]]:
+def _entries_of_parameter(name: str, value: Any, array: Floats, components: Numbers) -> Iterator[tuple[str, Floats]]:
     """Each entry of a parameter by name, as the clusters' values (n_draws, C)."""
     at = components.reshape(*components.shape, *[1] * (array.ndim - 2))
     values = np.take_along_axis(array, at if array.shape[1] > 1 else np.zeros_like(at), axis=1)
@@ -308,7 +308,7 @@ def _allocation(source: PartitionDraws, names: list[str], first: Numbers, rows: 
     return source.items.array(values, "allocation", (..., "to"), {"to": names})
 
 
-def _statistics(source: PartitionDraws, columns: Mapping[str, Floats], rows: Numbers, share: float) -> xr.Dataset:
+def _moments(source: PartitionDraws, columns: Mapping[str, Floats], rows: Numbers, share: float) -> xr.Dataset:
     """Moments and quantiles of the parameters (n_draws, C) over the draws `rows`, with standard errors of ratios."""
     samples = source.samples.take(rows)
     values = np.stack(list(columns.values())).transpose(2, 0, 1)[..., rows]

@@ -97,7 +97,7 @@ class Differences:
     of_items: Floats
 
 
-def effective_size(draws: PartitionDraws) -> float:
+def smaller_effective_size(draws: PartitionDraws) -> float:
     """Effective sample size: the smaller of the partition's and that of the number of clusters."""
     some = draws.of_some_items()[1]
     together = pairs_together(some)
@@ -176,9 +176,9 @@ def differences(
     )
     if np.isnan(found).any():  # all but one of the blocks have hardly any weight
         return unknown
-    shares = np.stack([_shares(values, values) for values in found])
-    raw = np.append(shares[:3, 0], _shares(items[:, 0], found[3]))
-    corrected = 1.0 - _shares(raw + ROUNDING, shares.min(axis=0))
+    shares = np.stack([_tail_shares(values, values) for values in found])
+    raw = np.append(shares[:3, 0], _tail_shares(items[:, 0], found[3]))
+    corrected = 1.0 - _tail_shares(raw + ROUNDING, shares.min(axis=0))
     partitions, similar, number_of = corrected[:3].tolist()
     return Differences(energy, error, partitions, similar, number_of, corrected[3:])
 
@@ -243,7 +243,7 @@ def _over_spread(values: Floats, distances: Floats) -> Floats:
     return np.zeros_like(values) if spread <= rounding else np.round(values / spread, 9)
 
 
-def _shares(values: Floats, null: Floats) -> Floats:
+def _tail_shares(values: Floats, null: Floats) -> Floats:
     """Share of the null distribution that is at least as large as each value."""
     return 1.0 - np.searchsorted(np.sort(null), values, side="left") / null.size
 
@@ -555,9 +555,9 @@ def compare_posteriors(
     distance, *potentials = matched(loss_matrix(even[0].labels, even[1], metric))
     between = _with_error(distance, even, potentials)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
-    sizes = effective_size(plain[0]), effective_size(plain[1])
+    sizes = smaller_effective_size(plain[0]), smaller_effective_size(plain[1])
     tests = differences((a, b), sizes, metric, n_draws)
-    of_pairs, of_items = _similarities(a, b)
+    of_pairs, of_items = _rows_of_similarities(a, b)
     both: list[Particles] = []
     for draws in plain:  # after Ctrl-C, only the first particles found
         seconds = NO_TIME if any(one.stopped for one in both) else None
@@ -572,7 +572,7 @@ def compare_posteriors(
             (*moved, np.nan, np.nan),
             (*of_pairs[0], np.nan),
             (*of_pairs[1], tests.of_similarities),
-            (*_numbers(a, b), tests.of_numbers),
+            (*_row_of_numbers(a, b), tests.of_numbers),
         ]
     )
     of_items["p_value"] = tests.of_items
@@ -587,10 +587,10 @@ def compare_posteriors(
         items=a.items.dataset(of_items),
         similarity=a.items.pair_array(matrices, "similarity", ("posterior",), sides),
         transport=xr.DataArray(plan, dims=("particle_a", "particle_b"), name="transport"),
-        particles_a=_partitions(a, both[0], "a"),
-        particles_b=_partitions(a, both[1], "b"),
-        weights_a=_weights(both[0], "a"),
-        weights_b=_weights(both[1], "b"),
+        particles_a=_partitions_of_particles(a, both[0], "a"),
+        particles_b=_partitions_of_particles(a, both[1], "b"),
+        weights_a=_weights_of_particles(both[0], "a"),
+        weights_b=_weights_of_particles(both[1], "b"),
         loss=metric,
         n_matched=n_matched,
         stopped="interrupted" if any(one.stopped for one in both) else "",
@@ -611,14 +611,14 @@ def _doubts(
     return " ".join(said) or None
 
 
-def _weights(of: Particles, name: str) -> xr.Dataset:
+def _weights_of_particles(of: Particles, name: str) -> xr.Dataset:
     columns = of.weights, of.weights_mcse, of.weights_ess
     return xr.Dataset(
         {column: (f"particle_{name}", one.values) for column, one in zip(_OF_PARTICLES, columns, strict=True)}
     )
 
 
-def _partitions(a: PartitionDraws, of: Particles, name: str) -> xr.DataArray:
+def _partitions_of_particles(a: PartitionDraws, of: Particles, name: str) -> xr.DataArray:
     return a.items.array(of.partitions.values, f"particles_{name}", (f"particle_{name}", ...))
 
 
@@ -655,7 +655,7 @@ def _between_particles(
     return _with_error(value, plain, of_draws), plan
 
 
-def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[float, ...]], dict[str, Floats]]:
+def _rows_of_similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[float, ...]], dict[str, Floats]]:
     """The two rows of similarities in the table of distances, and the columns of the table of items."""
     own, n = [draws.shared_similarity for draws in (a, b)], a.n_items
     difference = own[1] - own[0]
@@ -697,7 +697,7 @@ def _moved_in(
     return along(draws.take(rows).shared_similarity - similarity)
 
 
-def _numbers(a: PartitionDraws, b: PartitionDraws) -> tuple[float, float, float, float]:
+def _row_of_numbers(a: PartitionDraws, b: PartitionDraws) -> tuple[float, float, float, float]:
     """Difference of the mean numbers of clusters, its error, the smaller effective sample size, and 0 by chance."""
     numbers = [draws.n_clusters.astype(np.float64) for draws in (a, b)]
     means = [float(draws.samples.mean(one)) for draws, one in zip((a, b), numbers, strict=True)]

@@ -535,7 +535,7 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
     own = np.bincount(labels)
     weighted = draws.without_zero_weights()
     largest = min(_LARGEST, max(int(weighted.backend.sizes.max()), int(own.max())))
-    by_size = _counts(weighted.backend.sizes, weighted.starts, largest)
+    by_size = _counts_by_size(weighted.backend.sizes, weighted.starts, largest)
     counts = np.stack([*by_size, weighted.n_clusters]).astype(np.float64)
     quantiles = np.quantile(counts, _INTERVAL, axis=1, method="inverted_cdf", weights=weighted.weights)
     inside = (counts >= quantiles[0][:, np.newaxis]) & (counts <= quantiles[1][:, np.newaxis])
@@ -549,7 +549,7 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
         *weighted.samples.mcse_and_ess(counts),
         *quantiles,
         weighted.samples.mean(inside.astype(np.float64)),
-        np.append(_counts(own, np.array([0, own.size]), largest), own.size).astype(np.float64),
+        np.append(_counts_by_size(own, np.array([0, own.size]), largest), own.size).astype(np.float64),
         expected,
     )
     last = f"{largest}" if largest < _LARGEST else f"{_LARGEST} or more"
@@ -558,7 +558,7 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
     return xr.Dataset(table, {"size": names})
 
 
-def _counts(values: npt.NDArray[Any], starts: npt.NDArray[Any], largest: int) -> list[npt.NDArray[np.int64]]:
+def _counts_by_size(values: npt.NDArray[Any], starts: npt.NDArray[Any], largest: int) -> list[npt.NDArray[np.int64]]:
     """Number of clusters of each size in each draw; the largest size includes all larger clusters."""
     own = [values == size for size in range(1, largest)] + [values >= largest]
     return [np.add.reduceat(one, starts[:-1], dtype=np.int64) for one in own]

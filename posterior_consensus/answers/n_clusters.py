@@ -216,7 +216,7 @@ def loss_by_n_clusters(
     rng = as_generator(random_seed)
     if n_clusters is None and record.falls_with_clusters:
         raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")
-    requested = None if n_clusters is None else _checked(n_clusters, source.n_items)
+    requested = None if n_clusters is None else _checked_numbers(n_clusters, source.n_items)
     searches = _Searches(source, record, n_starts, rng)
     if not record.falls_with_clusters:
         searches.freely()
@@ -224,7 +224,7 @@ def loss_by_n_clusters(
     searches.along(requested, progressbar)
     numbers = [k for k in requested if k in searches.best]
     partitions = np.stack([searches.best[k] for k in numbers])
-    values = (*compared_losses(source, partitions, record), *_probabilities(source, numbers))
+    values = (*compared_losses(source, partitions, record), *_probabilities_of_numbers(source, numbers))
     columns = dict(zip(_COLUMNS, values, strict=True))
     coords = {"n_clusters": np.array(numbers, np.int64)}
     return LossByNClusters(
@@ -352,7 +352,7 @@ def default_numbers(source: PairSource, best: int) -> list[int]:
     return list(range(max(1, min(numbers) - 1), min(source.n_items, max(numbers) + 1) + 1))
 
 
-def _checked(n_clusters: Any, n_items: int) -> list[int]:
+def _checked_numbers(n_clusters: Any, n_items: int) -> list[int]:
     if isinstance(n_clusters, (str, bytes)) or not isinstance(n_clusters, Iterable):
         raise TypeError(f"`n_clusters` must be several integers, such as range(1, 10); got {n_clusters!r}.")
     numbers = sorted({check_count("n_clusters", k) for k in n_clusters})
@@ -363,7 +363,7 @@ def _checked(n_clusters: Any, n_items: int) -> list[int]:
     return numbers
 
 
-def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:
+def _probabilities_of_numbers(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:
     draws = source.draws
     if draws is None:
         return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)

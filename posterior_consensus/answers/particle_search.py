@@ -54,7 +54,7 @@ class _Draws(NamedTuple):
     weights: Floats
 
 
-class Found(NamedTuple):
+class FoundParticles(NamedTuple):
     """Particles for each number, one particle for each mode, and one for each mode expected under independence."""
 
     path: list[Placed]
@@ -89,7 +89,9 @@ class ParticleSearch:
         """Number of partitions among the draws."""
         return self._all.rows.size
 
-    def along(self, consensus: Labels, number: int | None, most: int, most_work: float, progressbar: bool) -> Found:
+    def along(
+        self, consensus: Labels, number: int | None, most: int, most_work: float, progressbar: bool
+    ) -> FoundParticles:
         """Search for `number` particles, and for `FURTHER` particles beyond the modes found, to count the modes.
 
         The number of modes does not depend on `number`. Beyond `most_work`, no more changes or particles are tried.
@@ -109,7 +111,7 @@ class ParticleSearch:
             path.append(self.one_more(path[-1], most_work, clock))
             is_cut |= clock.is_over
             modes, supposed = self._at_modes(path, modes, False), self._at_modes(path, supposed, True)
-        return Found(path, modes, supposed, is_cut)
+        return FoundParticles(path, modes, supposed, is_cut)
 
     def _modes_of(self, placed: Placed, independent: bool) -> Modes:
         losses = loss_matrix(placed.partitions, self._draws, self._record)
@@ -270,13 +272,13 @@ def extended(
         table[is_noise] = 0  # which is together with nothing
     weights = [draws.weights * (nearest == k) for k in range(len(partitions))]
     full = np.empty((len(partitions), draws.n_items), np.int32)
-    for items, joined in backend.map_blocks(_joined, backend.starts, counts, sizes, weights):
+    for items, joined in backend.map_blocks(_nearest_clusters, backend.starts, counts, sizes, weights):
         full[:, items] = joined
     full[:, at] = partitions
     return np.stack([canonical_labels(one) for one in full])
 
 
-def _joined(
+def _nearest_clusters(
     labels: npt.NDArray[Any],
     items: slice,
     starts: npt.NDArray[np.int64],

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.answers.modes import FEWEST
-from posterior_consensus.answers.particle_search import Found, ParticleSearch, extended
+from posterior_consensus.answers.particle_search import FoundParticles, ParticleSearch, extended
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
 from posterior_consensus.ensemble.chains import difference_is_real, largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -816,7 +816,7 @@ def _as_particles(
     loss: PartitionLoss,
     partitions: npt.NDArray[np.int32],
     number: int | None,
-    found: Found,
+    found: FoundParticles,
     searched: PartitionDraws,
     stopped: str,
 ) -> Particles:

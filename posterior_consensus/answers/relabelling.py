@@ -155,7 +155,7 @@ def relabel(
     if allocations is None and var_name is None:
         allocations = _of_a_summary(posterior, partition, component_dim, sample_dims)
     allocations = None if allocations is None else as_draws(allocations)
-    names, n_components = _components(posterior, component_dim, allocations)
+    names, n_components = _component_dims(posterior, component_dim, allocations)
     if allocations is None:
         _check_no_items(posterior, names, sample_dims)
         kept = _without_parameters(posterior, names, sample_dims)
@@ -170,7 +170,7 @@ def relabel(
         dims = _dims_of_draws(posterior, sample_dims)
         labels = _labels_beside(others, None if allocations is None else var_name, (*dims, found.items.dim))
     numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
-    order, clusters, common = _matched(found, numbers, partition, n_components)
+    order, clusters, common = _components_in_order(found, numbers, partition, n_components)
     n_clusters = common.shape[2]
     result = _reordered(posterior, names, dims, order[:, :n_clusters], clusters[:n_clusters])
     if labels is not None:
@@ -195,7 +195,7 @@ def _of_a_summary(
     posterior: xr.Dataset, partition: Any, component_dim: Any, dims: tuple[str, ...]
 ) -> PartitionDraws | None:
     """Allocation probabilities of a summary, if the posterior has neither labels nor probabilities; else None."""
-    names = _names(component_dim)
+    names = _dims_named(component_dim)
     if label_candidates(posterior.drop_dims(names, errors="ignore"), dims, None):
         return None
     if probability_candidates(posterior, dims) or any(v.dtype.kind != "f" for v in posterior.data_vars.values()):
@@ -218,7 +218,7 @@ def _reordered_to(posterior: xr.Dataset, dims: tuple[str, ...], allocations: Par
     return allocations.reordered_to(own, "`allocations`")
 
 
-def _matched(
+def _components_in_order(
     draws: PartitionDraws, numbers: npt.NDArray[np.integer[Any]], partition: Any, n_components: int
 ) -> tuple[Numbers, npt.NDArray[np.int64], Floats]:
     """Components of each draw in the order of the clusters (n_draws, n_components), by ECR or Stephens' method.
@@ -266,18 +266,18 @@ def _check_no_items(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[s
         )
 
 
-def _names(component_dim: Any) -> tuple[str, ...]:
+def _dims_named(component_dim: Any) -> tuple[str, ...]:
     names = (component_dim,) if isinstance(component_dim, str) else component_dim
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
         raise TypeError(f"`component_dim` must be a name or a sequence of names; got {component_dim!r}.")
     return tuple(names)
 
 
-def _components(
+def _component_dims(
     posterior: xr.Dataset, component_dim: str | Sequence[str], allocations: PartitionDraws | None
 ) -> tuple[tuple[str, ...], int]:
     """Names of the dimensions of components, and the number of components."""
-    names = _names(component_dim)
+    names = _dims_named(component_dim)
     sizes = {str(dim): size for variable in posterior.data_vars.values() for dim, size in variable.sizes.items()}
     missing = [name for name in names if name not in sizes]
     if missing:

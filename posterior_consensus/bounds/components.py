@@ -228,10 +228,10 @@ def components_of(source: PairSource, loss: Loss) -> Decomposition | None:
     if isinstance(source, ScoredPairs):
         return decomposed(source, record)
     draws = source.counted_draws
-    return None if draws is None or not has_few_pairs(draws) else _of_draws(draws.without_zero_weights(), record)
+    return None if draws is None or not has_few_pairs(draws) else _decomposed_draws(draws.without_zero_weights(), record)
 
 
-def _of_draws(draws: PartitionDraws, loss: PartitionLoss) -> Decomposition | None:
+def _decomposed_draws(draws: PartitionDraws, loss: PartitionLoss) -> Decomposition | None:
     """Components of pairs that are co-clustered often enough; None if they take too much memory.
 
     Items that are together in all draws are together in some optimum, and thus in a group.

@@ -114,7 +114,7 @@ def _tangent(utility: Any, p: Any) -> Tangent:
         raise ValueError(f"`utility` must be one of {', '.join(map(repr, UTILITIES))}; got {utility!r}.")
     order = check_above("p", p, 1)
     norms = {"cosine": partial(_norms, order=2.0), "lp": partial(_norms, order=order)}
-    return ({"category": _squares, "entropy": _information} | norms)[utility]
+    return ({"category": _squares, "entropy": _entropies} | norms)[utility]
 
 
 def _squares(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
@@ -122,7 +122,7 @@ def _squares(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
     return _Norm(value, 2 * shares - np.repeat(value, np.diff(starts), axis=0))
 
 
-def _information(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
+def _entropies(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
     logarithms = np.log(np.maximum(shares, np.finfo(float).tiny))  # finite, yet below the value of any member
     return _Norm(np.add.reduceat(shares * logarithms, starts[:-1]), logarithms)
 

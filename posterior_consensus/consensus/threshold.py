@@ -62,7 +62,7 @@ def calibrated(draws: PartitionDraws, rng: np.random.Generator, progressbar: boo
 
 
 def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[Calibration]:
-    tau = _first_threshold(_similarities(draws, rng))
+    tau = _first_threshold(_sampled_similarities(draws, rng))
     best: list[Labels] = []
     for n_rounds in range(1, _MOST_ROUNDS + 1):
         best = [search(draws, binder(tau=tau), rng=rng, starts=best).labels]  # at most the loss of the previous one
@@ -76,7 +76,7 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[Calibra
             return
 
 
-def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
+def _sampled_similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
     """Posterior similarity of every pair, or of a sample of them."""
     n = draws.n_items
     if n * (n - 1) // 2 <= _PAIRS:

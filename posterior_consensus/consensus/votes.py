@@ -146,7 +146,7 @@ def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
     def fit(k: int) -> Candidate:
         several = min(k, scale.size)
         meta = k_means(places.coordinates(several), several, task.effort(n_starts, k), task.rng, graph.counts)
-        votes = ensemble.votes(draws.labels, draws.starts, draws.weights, _joined(graph, meta)[graph.number], k)
+        votes = ensemble.votes(draws.labels, draws.starts, draws.weights, _meta_clusters(graph, meta)[graph.number], k)
         labels = elected(votes)
         return Candidate(canonical_labels(filled(votes, labels) if task.n_clusters else labels))
 
@@ -210,7 +210,7 @@ def _jaccard(
     return similarity
 
 
-def _joined(graph: _Graph, meta: Labels) -> npt.NDArray[np.int64]:
+def _meta_clusters(graph: _Graph, meta: Labels) -> npt.NDArray[np.int64]:
     """Meta-cluster (C,) of every distinct cluster, given the meta-clusters of the vertices; numbered by weight."""
     shares = np.zeros((meta.size, meta.max() + 1), np.float32)
     shares[np.arange(meta.size), meta] = graph.counts

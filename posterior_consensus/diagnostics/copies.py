@@ -85,11 +85,11 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
 def _ids(draws: PartitionDraws, items: PartitionDraws) -> Numbers:
     """Numbers (N,) of the draws; equal draws have equal numbers."""
     if draws.counted_draws is None:
-        return _numbered(_digests(draws.as_soft("`draws`").probabilities))
+        return _distinct_numbers(_digests(draws.as_soft("`draws`").probabilities))
     blocks = [found for _, found in items.backend.map_blocks(_digests)]
-    ids = _numbered(blocks[0])
+    ids = _distinct_numbers(blocks[0])
     for digests in blocks[1:]:
-        ids = _numbered(ids * draws.n_draws + _numbered(digests))
+        ids = _distinct_numbers(ids * draws.n_draws + _distinct_numbers(digests))
     return ids
 
 
@@ -97,7 +97,7 @@ def _digests(rows: npt.NDArray[Any], items: slice | None = None) -> npt.NDArray[
     return np.array([int.from_bytes(blake2b(row.tobytes(), digest_size=8).digest(), "big") for row in rows], np.uint64)
 
 
-def _numbered(values: npt.NDArray[Any]) -> Numbers:
+def _distinct_numbers(values: npt.NDArray[Any]) -> Numbers:
     return np.unique(values, return_inverse=True)[1].ravel().astype(np.int64)
 
 
@@ -114,7 +114,7 @@ def _shared(ids: Numbers, ends: Numbers, length: int, information: npt.NDArray[n
     windows, reach = ids, 1
     while reach < length:
         step = min(reach, length - reach)
-        windows = _numbered(windows[:-step] * ids.size + windows[step:])
+        windows = _distinct_numbers(windows[:-step] * ids.size + windows[step:])
         reach += step
     first = np.arange(windows.size)
     chain = np.searchsorted(ends, first, side="right")

@@ -170,7 +170,7 @@ def diagnose_within(
     own = size_traces(plain) if layers is None else layer_traces(layers, labels, record)
     traces = _traces(plain, own, {name: labels}, references, record).assign_coords(samples.coords)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
-    at, some = whole if seconds is None else _compared(plain, whole, seconds)
+    at, some = whole if seconds is None else _items_in_time(plain, whole, seconds)
     together = pairs_together(some)
     pairs, pair_rhat = _of_pairs(draws, at, some, uncertain_pairs(some, n_pairs, rng))
     variance = partition_variance(some, together)
@@ -181,7 +181,7 @@ def diagnose_within(
         status="unknown",
         verdict="",
         traces=traces.isel(sample=given.own_order),
-        summaries=_statistics(draws, "summary", named, traces.values, mcse=samples.mcse(traces.values)),
+        summaries=_statistics_of_traces(draws, "summary", named, traces.values, mcse=samples.mcse(traces.values)),
         pairs=pairs,
         partition_rhat=variance.rhat,
         partition_ess=partition_ess(some, together, variance.total) * samples.effective_draws / draws.n_draws,
@@ -221,7 +221,7 @@ def diagnose_within(
     return replace(diagnosis, status=status, verdict=verdict)
 
 
-def _compared(
+def _items_in_time(
     draws: PartitionDraws, whole: tuple[npt.NDArray[np.intp], PartitionDraws], seconds: float
 ) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
     """Positions and draws of the items whose pairs can be compared in that time, at most those of `whole`."""
@@ -259,7 +259,7 @@ def _of_pairs(
     """Statistics of chosen pairs, and the worst R-hat of pairs that differ between chains by more than chance."""
     traces = together_trace(some, chosen)
     names = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
-    pairs = _statistics(draws, "pair", names, traces)
+    pairs = _statistics_of_traces(draws, "pair", names, traces)
     if not draws.samples.series:
         return pairs, np.nan
     return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some.samples, traces)], initial=np.nan))
@@ -286,6 +286,6 @@ def _own_ess(draws: PartitionDraws, difference: ChainDifference, of_partition: f
     return least / len(samples.chains)
 
 
-def _statistics(draws: PartitionDraws, dim: str, coords: Any, values: Floats, **more: Floats) -> xr.Dataset:
+def _statistics_of_traces(draws: PartitionDraws, dim: str, coords: Any, values: Floats, **more: Floats) -> xr.Dataset:
     columns = {"mean": draws.samples.mean(values)} | more | arviz_statistics(draws, values)
     return xr.Dataset({name: (dim, column) for name, column in columns.items()}, coords)

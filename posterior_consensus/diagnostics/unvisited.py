@@ -95,7 +95,7 @@ def unvisited(traces: Floats, samples: Samples) -> Unvisited | None:
     if len(samples.series) < 2:
         return None
     best, least = None, _LEVEL / _n_limits(len(traces))
-    for found, p_value in _parts(traces, samples):
+    for found, p_value in _parts_that_matter(traces, samples):
         if p_value < least:
             best, least = found, p_value
     return best
@@ -122,7 +122,7 @@ def _n_limits(n_traces: int) -> int:
     return 2 * len(_BEYOND) * n_traces
 
 
-def _parts(traces: Floats, samples: Samples) -> Iterator[tuple[Unvisited, float]]:
+def _parts_that_matter(traces: Floats, samples: Samples) -> Iterator[tuple[Unvisited, float]]:
     """Parts large enough to matter, with their p-values, corrected for the number of groups of chains alone."""
     chains = samples.chains
     lengths, most = np.array([rows.size for rows in chains]), min(_MOST_CHAINS, len(chains) // 2)

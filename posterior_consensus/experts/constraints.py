@@ -337,7 +337,7 @@ def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:
         raise ValueError(f"Column 'kind' of `data` must be 'must' or 'cannot'; got {unknown[0]!r}.")
     if items is None:
         items = _named_in(first, second)
-    i, j = _positions(first, items), _positions(second, items)
+    i, j = _positions_of_names(first, items), _positions_of_names(second, items)
     alone = np.flatnonzero(i == j)
     if alone.size:
         raise ValueError(f"`data` must relate two items; row {alone[0]} has {first[alone[0]]!r} twice.")
@@ -354,7 +354,7 @@ def _named_in(first: pd.Series, second: pd.Series) -> Items:
     return as_items(np.unique(both.to_numpy(str)) if both.map(type).eq(str).all() else both.unique(), "data")
 
 
-def _positions(named: pd.Series, items: Items) -> Positions:
+def _positions_of_names(named: pd.Series, items: Items) -> Positions:
     """Positions of the items in a column, which has names or, if items have no integer names, positions."""
     whole = pd.api.types.is_integer_dtype(named)
     if items.dim in items.coords:
@@ -394,7 +394,7 @@ def _sampled(
             raise ValueError(f"`data` must have the same items; {name!r} has {draws.n_items} of {items.n_items} items.")
         if items.dim not in items.coords and draws.items.dim in draws.items.coords:
             items = draws.items
-        i, j = _pairs(items.n_items, n_pairs, own)
+        i, j = _sampled_pairs(items.n_items, n_pairs, own)
         row = own.choice(draws.n_draws, i.size, p=draws.weights)
         must = draws.labels[row, order[i]] == draws.labels[row, order[j]]
         parts.append((i, j, must))
@@ -414,7 +414,7 @@ def _as_one_draw(source: Any, items: Items | None) -> Any:
     return values.expand_dims(("chain", "draw")) if isinstance(values, xr.DataArray) else np.asarray(values)[np.newaxis]
 
 
-def _pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
+def _sampled_pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
     """Sample different pairs, the smaller position first; all pairs if there are at most `number`."""
     total = n_items * (n_items - 1) // 2
     keys: npt.NDArray[np.intp] = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))

@@ -224,7 +224,7 @@ def compare_layers(
     """
     layers = as_layers(layers)
     record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)
-    pairs = _pairs(layers, max_lag)
+    pairs = _pairs_of_layers(layers, max_lag)
     given = _partitions(layers, partitions, loss, random_seed, progressbar)
     if layers.are_runs:
         return _of_runs(layers, pairs, given, record, progressbar)
@@ -321,7 +321,7 @@ def _rows(partitions: xr.DataArray, layers: Layers) -> dict[Any, xr.DataArray] |
     return dict(zip(names.tolist(), rows, strict=True))
 
 
-def _pairs(layers: Layers, max_lag: int | None) -> npt.NDArray[np.bool_]:
+def _pairs_of_layers(layers: Layers, max_lag: int | None) -> npt.NDArray[np.bool_]:
     """Which pairs of layers (n_layers, n_layers) to compare, each with itself too."""
     n_layers = len(layers)
     if max_lag is None:

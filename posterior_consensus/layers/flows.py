@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.answers.alignment import AlignedPartitions, continued, numbered, over_all_items
+from posterior_consensus.answers.alignment import AlignedPartitions, continued, first_numbers, over_all_items
 from posterior_consensus.answers.membership import matched_clusters
 from posterior_consensus.diagnostics.traces import same_draw_losses
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -203,7 +203,7 @@ def named_transitions(
     steps = steps_of(layers)
     transitions = transitions_of(layers, reported, steps, loss, prob)
     partner_of = [transition.partner for transition in transitions]
-    numbers, names = _numbers(layers, partitions, reported, list(zip(steps, partner_of, strict=True)))
+    numbers, names = _numbers_that_go_on(layers, partitions, reported, list(zip(steps, partner_of, strict=True)))
     aligned, places = _over_all_items(layers, {name: numbers[name][reported[name]] for name in layers}, names)
     own = [places[step.after][step.to] for step in steps]
     return (
@@ -228,13 +228,13 @@ def aligned_by_items(
         inside = (after[step.to] >= 0) & (before[step.at] >= 0)
         np.add.at(common, (after[step.to][inside], before[step.at][inside]), 1)
         partner_of.append(partners(common) if common.size else np.full(len(common), -1))
-    numbers, names = _numbers(layers, partitions, reported, list(zip(steps, partner_of, strict=True)))
+    numbers, names = _numbers_that_go_on(layers, partitions, reported, list(zip(steps, partner_of, strict=True)))
     labels = {name: np.append(numbers[name], len(names))[reported[name]] for name in layers}
     some = any(own.min() < 0 for own in reported.values())
     return _over_all_items(layers, labels, [*names, NOISE] if some else names)[0]
 
 
-def _numbers(
+def _numbers_that_go_on(
     layers: Layers,
     partitions: Mapping[Any, Any],
     reported: Mapping[Any, Labels],
@@ -252,7 +252,7 @@ def _numbers(
             numbers[name], names = continued(np.full(n_clusters, -1), np.array([-1]), names)
         elif n_clusters:
             values = np.asarray(draws.items.reordered(partitions[name]))
-            numbers[name], names = numbered(partitions[name], values[reported[name] >= 0])
+            numbers[name], names = first_numbers(partitions[name], values[reported[name] >= 0])
         else:
             numbers[name] = np.empty(0, np.int64)
     return numbers, names

@@ -148,7 +148,7 @@ class LayerComparison(Stored):
         steps = self.steps
         if not self.ordered or not steps.sizes["step"]:
             return None
-        at = steps.isel(step=words.headline(steps, self.overlaps, self.n_chains))
+        at = steps.isel(step=words.step_to_report(steps, self.overlaps, self.n_chains))
         columns = "expected_loss", "p_largest", "p_largest_mcse", "separation", "separation_mcse"
         return LargestChange(at["layer"].item(), at["other_layer"].item(), *(float(at[name]) for name in columns))
 

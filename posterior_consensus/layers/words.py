@@ -62,7 +62,7 @@ class _Steps(NamedTuple):
         return _largest(steps, [self.changed, self.farther])[0]
 
 
-def headline(steps: xr.Dataset, overlaps: xr.Dataset, n_chains: int) -> int:
+def step_to_report(steps: xr.Dataset, overlaps: xr.Dataset, n_chains: int) -> int:
     """The step to report, see :class:`LargestChange`."""
     return _Steps.of(steps, overlaps, n_chains).headline(steps)
 

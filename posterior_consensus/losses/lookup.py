@@ -42,7 +42,7 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, 
     TypeError
         If `loss` is neither a name nor a record.
     """
-    record = _own_loss(partitions, default) if loss is None else _named(loss)
+    record = _own_loss(partitions, default) if loss is None else _loss_of_name(loss)
     if loss is None and isinstance(record, NoiseLoss) and kind is PartitionLoss:
         record = vi()  # to which each item of noise is a cluster of its own
     if not isinstance(record, kind):
@@ -58,7 +58,7 @@ def factories() -> dict[str, Callable[..., Loss]]:
     return {**LOSSES, **NOISE_LOSSES, **PAIR_LOSSES}
 
 
-def _named(loss: str | Loss) -> Loss:
+def _loss_of_name(loss: str | Loss) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if not isinstance(loss, str):

@@ -81,7 +81,7 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     ['few', 'many']
     """
     aligned = isinstance(partitions, (AlignedPartitions, ClusterMatch))
-    names, labels, clusters, numbers = _aligned_columns(partitions) if aligned else _columns(partitions)
+    names, labels, clusters, numbers = _aligned_columns(partitions) if aligned else _columns_of(partitions)
     counts = [counted(int(np.sum(column >= 0)), "cluster") for column in numbers]
     captions = [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)]
     shares = [np.bincount(column) / column.size for column in labels]
@@ -124,7 +124,7 @@ def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opaciti
 
 
 def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
-    """Columns like :func:`_columns`; items that a partition lacks are in cluster -1."""
+    """Columns like :func:`_columns_of`; items that a partition lacks are in cluster -1."""
     if isinstance(aligned, ClusterMatch):
         rows = {"reference": aligned.reference.values, "partition": aligned.labels.values}
     else:
@@ -136,7 +136,7 @@ def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
     return list(rows), [canonical_labels(row + 1) for row in rows.values()], clusters, numbers
 
 
-def _columns(partitions: Any) -> _Columns:
+def _columns_of(partitions: Any) -> _Columns:
     """Names, canonical labels, names and colour numbers of clusters, in the order of the first partition's items."""
     is_marked = isinstance(partitions, (CredibleBall, Particles))
     noise_from = partitions.noise_from if is_marked else None
@@ -174,7 +174,7 @@ def _columns(partitions: Any) -> _Columns:
                 f"{columns[-1].labels.size} of {name!r}."
             )
     labels = [column.labels for column in columns]
-    return names, labels, [list(map(str, column.names)) for column in columns], _numbers(columns)
+    return names, labels, [list(map(str, column.names)) for column in columns], _colour_numbers(columns)
 
 
 def _orders(tables: list[Floats]) -> list[npt.NDArray[np.intp]]:
@@ -222,7 +222,7 @@ def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
     return ends
 
 
-def _numbers(columns: list[Clusters]) -> list[Numbers]:
+def _colour_numbers(columns: list[Clusters]) -> list[Numbers]:
     """Colour number of each cluster in each column; clusters of the same name, or matched clusters, share it."""
     first = columns[0]
     numbers, known = [first.numbers], dict(zip(first.names[: first.noise], first.numbers.tolist(), strict=False))

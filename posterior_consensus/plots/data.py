@@ -50,13 +50,13 @@ class Observed(NamedTuple):
     @property
     def titles(self) -> list[str]:
         """Labels of axes for the features."""
-        return [frame.with_unit(f"feature {name}" if name.isdigit() else name, self.unit) for name in self.features]
+        return [frame.axis_label(f"feature {name}" if name.isdigit() else name, self.unit) for name in self.features]
 
     def title_of(self, name: str) -> str:
         """Label of an axis for a feature, or for a coordinate of the items."""
         if name in self.features:
             return self.titles[self.features.index(name)]
-        return frame.with_unit(name, unit_of(self.items.coords[name]))
+        return frame.axis_label(name, unit_of(self.items.coords[name]))
 
 
 def observed_table(data: Any, partition: Any, name: str = "partition") -> Observed:
@@ -82,7 +82,7 @@ def observed_table(data: Any, partition: Any, name: str = "partition") -> Observ
     numbers, clusters = cluster_numbers(partition, own), cluster_names(partition, own)
     if isinstance(own, xr.DataArray) and isinstance(of_result(partition, "noise"), xr.DataArray):
         labels, clusters, numbers, _ = Items.along(own, dim).clusters_of(partition)
-    items = _items(dim, array, own)
+    items = _items_of_data(dim, array, own)
     return Observed(
         values,
         [str(one) for one in features],
@@ -103,7 +103,7 @@ def _dim_of_items(data: Any, labels: Any) -> str:
     return str(name) if name in dims else next(iter(fitting or dims), "item")
 
 
-def _items(dim: str, array: xr.DataArray, labels: Any) -> Items:
+def _items_of_data(dim: str, array: xr.DataArray, labels: Any) -> Items:
     """The items with the data's coordinates, and those that only the partition has."""
     coords: dict[str, Any] = {}
     for one in (labels, array):
@@ -217,7 +217,7 @@ def plot_data(
     single = values.shape[1] == 1
     ax = frame.new_axes(ax, figsize, 7.0, 3.8 if single else 4.4)
     if values.shape[1] > 2:
-        values, titles = _components(values, present)
+        values, titles = _principal_components(values, present)
     numbers = np.append(table.numbers, -1)[table.labels]  # unassigned items have the label -1
     heights = _draw_histogram(ax, values[present, 0], numbers[present]) if single else values[present, 1]
     _draw_points(ax, values[present, 0], heights, numbers[present], similarity[present])
@@ -231,7 +231,7 @@ def plot_data(
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
     if not present.all():
         ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
-    frame.add_legend(ax, _entries(table, similarity[present], items is not None))
+    frame.add_legend(ax, _legend_entries(table, similarity[present], items is not None))
     return ax
 
 
@@ -275,7 +275,7 @@ def _shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, lis
     names = [str(name) for name in features] if isinstance(features, (list, tuple)) else []
     coords = [name for name in map(str, table.items.coords) if name not in table.features]
     if not table.named and len(names) == len(table.features) and not {*table.features, *coords} & set(names):
-        return table.values, [frame.with_unit(name, table.unit) for name in names], [False] * len(names)
+        return table.values, [frame.axis_label(name, table.unit) for name in names], [False] * len(names)
     if len(names) not in (1, 2) or not set(names) <= {*table.features, *coords}:
         present = ", ".join(map(repr, [*table.features, *coords]))
         raise ValueError(f"`features` must be one or two names in a list; got {features!r}, present: {present}.")
@@ -288,7 +288,7 @@ def _shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, lis
     return np.column_stack(columns), [table.title_of(name) for name in names], dated
 
 
-def _components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats, list[str]]:
+def _principal_components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats, list[str]]:
     """First two principal components of the items, NaN if values are missing, and the axes' titles."""
     from sklearn.decomposition import PCA
     from sklearn.preprocessing import StandardScaler
@@ -349,7 +349,7 @@ def _area(similarity: Any) -> Any:
     return _SMALLEST + (_LARGEST - _SMALLEST) * similarity**2
 
 
-def _entries(table: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
+def _legend_entries(table: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
     """Legend entries of the largest clusters and of the points' sizes."""
     entries = frame.cluster_entries(table.labels, table.names, table.numbers)
     if np.any(table.labels < 0):

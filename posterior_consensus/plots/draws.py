@@ -88,7 +88,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
         one = traces.sel(summary=name)
         _draw_row(left, right, one.values, chains, ordered=diagnosis.spread is None)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
-        left.set_title(frame.with_unit(name, one["unit"].item()), loc="left", fontsize="small")
+        left.set_title(frame.axis_label(name, one["unit"].item()), loc="left", fontsize="small")
         if not np.isnan(rhat):
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
@@ -119,7 +119,7 @@ def _draw_row(
     edges = np.linspace(0.0, 1.0, min(_RANK_BINS, max(1, min(rows.size for rows in chains) // 3)) + 1)
     _, tied = np.unique(values, return_inverse=True)
     n_values = int(tied.max()) + 1
-    ranks = _shares(tied, n_values)
+    ranks = _shares_below(tied, n_values)
     for k, rows in enumerate(chains):
         style = chain_line(k, len(chains))
         if ordered:
@@ -128,14 +128,14 @@ def _draw_row(
             below = (np.arange(rows.size) + 0.5) / rows.size
             marker = chain_marker(k, len(chains))
             left.plot(below, np.sort(values[rows]), marker, color=style["color"], markersize=_POINT, alpha=0.8)
-        interpolated = np.interp(edges, ranks, _shares(tied[rows], n_values))
+        interpolated = np.interp(edges, ranks, _shares_below(tied[rows], n_values))
         right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
     left.set_xlim(0, (max(rows.size for rows in chains) - 1 or 1) if ordered else 1)
 
 
-def _shares(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:
+def _shares_below(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:
     """Share of draws below each value, and finally 1."""
     return np.concatenate([[0.0], np.cumsum(np.bincount(tied, minlength=n_values)) / tied.size])
 
@@ -198,7 +198,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
             ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
     for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        title = frame.with_unit(f"{short_name_of(sequence.loss)} distance from {name}", sequence.loss.unit)
+        title = frame.axis_label(f"{short_name_of(sequence.loss)} distance from {name}", sequence.loss.unit)
         ax.set_title(title, loc="left", fontsize="small")
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)

@@ -35,7 +35,7 @@ from posterior_consensus.plots.links import (
     plot_links,
 )
 from posterior_consensus.plots.n_clusters import plot_n_clusters
-from posterior_consensus.plots.paths import draw_shares
+from posterior_consensus.plots.paths import draw_precision_and_recall
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball
 from posterior_consensus.results.display import counted
@@ -116,7 +116,7 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
     """Plot expected precision and recall against the pair threshold, with the numbers of clusters above."""
     table = curve.table
     at = table["tau"].values
-    draw_shares(ax, at, table)
+    draw_precision_and_recall(ax, at, table)
     mark_value(ax, tau, f"tau = {tau:.3g}")
     above = ax.secondary_xaxis("top")
     numbers = [str(number) for number in table["n_clusters"].values]

@@ -198,7 +198,7 @@ def with_share(name: str, shown: int, n_items: int) -> str:
     return name if shown == n_items else f"{name} ({shown:,} of {n_items:,}, at random)"
 
 
-def with_unit(name: str, unit: str) -> str:
+def axis_label(name: str, unit: str) -> str:
     """Label of an axis, with its unit if there is one."""
     return f"{name} ({unit})" if unit else name
 

@@ -76,7 +76,7 @@ def plot_membership(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'elsewhere']
     """
-    membership = as_membership(membership)
+    membership = given_membership(membership)
     cluster, own = membership.cluster.values, membership.own.values
     ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
@@ -84,11 +84,11 @@ def plot_membership(
     ax.set(ylim=(0, 1), ylabel=membership.words.on_axis)
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
-    name_row(ax, row, _names(membership)[: cluster.max() + 1])
+    name_row(ax, row, _cluster_names(membership)[: cluster.max() + 1])
     return ax
 
 
-def as_membership(given: Any) -> Membership:
+def given_membership(given: Any) -> Membership:
     """The membership itself, or that of the partition of a summary."""
     if isinstance(given, HasDraws):
         return membership_of(given)
@@ -117,7 +117,7 @@ def draw_shares(
         end = start + shares[:, k]
         ax.stairs(end, edges, baseline=start, fill=True, **patch_style(number, patterned))
         floor = np.where(home == k, floor, end)
-    names = _names(membership)
+    names = _cluster_names(membership)
     sizes = np.bincount(membership.cluster.values, minlength=len(names))[:-1]
     largest = [*frame.largest_of(sizes), -1]
     shown = frame.short_names([names[k] for k in largest], frame.LONGEST)
@@ -125,7 +125,7 @@ def draw_shares(
     frame.add_legend(ax, [Patch(label=name, **style) for name, style in zip(shown, looks, strict=True)])
 
 
-def _names(membership: Membership) -> list[str]:
+def _cluster_names(membership: Membership) -> list[str]:
     return [str(name) for name in own_in(membership.probabilities, "consensus_cluster").values]
 
 
@@ -289,7 +289,7 @@ def plot_regimes(
     >>> [axes[0].get_ylabel(), axes[1].get_xlabel()]
     ['flow', 'year']
     """
-    membership = as_membership(membership)
+    membership = given_membership(membership)
     table = observed_table(data, membership.cluster, "membership")
     names = table.features if features is None else [str(name) for name in features]
     if not set(names) <= set(table.features) or not 1 <= len(names) <= _MOST_FEATURES:
@@ -314,7 +314,7 @@ def plot_regimes(
         ax.tick_params(labelbottom=False)
     draw_shares(grid[-1], membership, in_row, edges)
     grid[-1].set(ylim=(0, 1), ylabel=membership.words.on_axis)
-    grid[-1].set_xlabel(frame.with_unit(name, unit_of(table.items.coords.get(name, order))))
+    grid[-1].set_xlabel(frame.axis_label(name, unit_of(table.items.coords.get(name, order))))
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
         if dated:

@@ -98,7 +98,7 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     for j, sides in zip(shown[:-1], pairwise(numbers), strict=True):
         rows = flows[(before == comparison.layers[j]) & (after == comparison.layers[j + 1])]
         ends = zip(sides, ("source", "target"), strict=True)
-        at = tuple(_positions(side, rows[name].to_numpy()) for side, name in ends)
+        at = tuple(_places_of(side, rows[name].to_numpy()) for side, name in ends)
         table, opacity = np.zeros((2, *(side.size for side in sides)))
         table[at] = rows["expected"]
         opacity[at] = _FAINT + _SURE * rows["low"] / rows["high"].clip(lower=1)
@@ -109,7 +109,7 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
         leaving, arriving = tables[k : k + 1], tables[max(k - 1, 0) : k]
         sizes.append(np.max([*(t.sum(axis=1) for t in leaving), *(t.sum(axis=0) for t in arriving)], axis=0))
         if not sizes[k].any():  # no items in common with a layer beside it
-            sizes[k] = np.bincount(_positions(own, row[row >= 0]), minlength=own.size).astype(np.float64)
+            sizes[k] = np.bincount(_places_of(own, row[row >= 0]), minlength=own.size).astype(np.float64)
     height = max(size.sum() for size in sizes)
     grid = frame.grid_axes(axes, figsize, 1, 1, min(2.2 + 1.2 * len(shown), _WIDEST), 4.8).ravel()
     clusters = [["" if k < 0 else str(partitions.names[k]) for k in own] for own in numbers]
@@ -151,7 +151,7 @@ def _window(comparison: LayerComparison) -> list[int]:
     return list(range(first, min(n_layers, first + _MOST_COLUMNS)))
 
 
-def _positions(known: npt.NDArray[np.int64], wanted: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def _places_of(known: npt.NDArray[np.int64], wanted: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     order = np.argsort(known)
     return order[np.searchsorted(known, wanted, sorter=order)]
 
@@ -402,7 +402,7 @@ def plot_layer_distances(
     """
     comparison = _comparison(comparison, LayerComparison)
     labels = {
-        "expected_loss": frame.with_unit(f"expected loss, {short_name_of(comparison.loss)}", comparison.loss.unit),
+        "expected_loss": frame.axis_label(f"expected loss, {short_name_of(comparison.loss)}", comparison.loss.unit),
         "ari": "expected adjusted Rand index",
     }
     if column not in labels:
@@ -491,17 +491,17 @@ def plot_layer_items(
     """
     if isinstance(layers, (HasComparison, LayerComparison)):
         comparison = _comparison(layers, LayerComparison)
-        grid, shown = _partitions(comparison.partitions, order, figsize, axes)
+        grid, shown = _draw_partitions(comparison.partitions, order, figsize, axes)
         _mark_moves(grid[0], comparison, shown)
         return grid
     if isinstance(layers, AlignedPartitions):
-        return _partitions(layers, order, figsize, axes)[0]
+        return _draw_partitions(layers, order, figsize, axes)[0]
     if not isinstance(layers, Mapping) or not all(isinstance(one, Membership) for one in layers.values()) or not layers:
         raise TypeError(
             "`layers` must be what compare_layers() or align_partitions() returns, or a dict of memberships; got "
             f"{type(layers).__name__}."
         )
-    return _memberships(layers, order, figsize, axes)
+    return _draw_memberships(layers, order, figsize, axes)
 
 
 def _mark_moves(ax: Axes, comparison: LayerComparison, shown: npt.NDArray[np.intp]) -> None:
@@ -514,7 +514,9 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: npt.NDArray[np.int
         ax.scatter(x, y, marker="v", s=14, color=ink(), linewidths=0, label="moved")
 
 
-def _partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, npt.NDArray[np.intp]]:
+def _draw_partitions(
+    aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any
+) -> tuple[Grid, npt.NDArray[np.intp]]:
     labels, there = aligned.labels, aligned.labels.values >= 0
     rows = np.where(there, labels.values, len(aligned.names))
     captions = frame.short_names(aligned.partitions, frame.LONGEST)
@@ -526,7 +528,7 @@ def _partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any
     return grid.ravel(), shown
 
 
-def _memberships(layers: Mapping[Any, Membership], order: Any, figsize: Size, axes: Any) -> Grid:
+def _draw_memberships(layers: Mapping[Any, Membership], order: Any, figsize: Size, axes: Any) -> Grid:
     first = next(iter(layers.values()))
     items = Items.along(first.cluster, str(first.cluster.dims[0]))
     grid = frame.grid_axes(axes, figsize, len(layers), 1, 7.6, 1.0 + 1.1 * len(layers)).ravel()

@@ -176,7 +176,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     errors, words = frame.ERRORS * table["difference_mcse"].fillna(0.0).values, losses.words
     points: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.0, "capsize": 2}
     grid[0].errorbar(numbers, table["expected_loss"].values, errors, **points)
-    grid[0].set_ylabel(frame.with_unit(f"{words.expected} {short_name_of(losses.loss)}", losses.loss.unit))
+    grid[0].set_ylabel(frame.axis_label(f"{words.expected} {short_name_of(losses.loss)}", losses.loss.unit))
     if drawn:
         height, error = table["probability"].values, frame.ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
@@ -248,7 +248,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     frame.scatter_clusters(ax, x[leaves], y[leaves], numbers_of(merges.names)[leaves], s=50, zorder=3, clip_on=False)
     ax.autoscale_view()
     ax.set(xlim=(-0.7, leaves.size - 0.3), xlabel="clusters")
-    ax.set_ylabel(frame.with_unit(f"expected {short_name_of(merges.loss)}", merges.loss.unit))
+    ax.set_ylabel(frame.axis_label(f"expected {short_name_of(merges.loss)}", merges.loss.unit))
     ax.spines["bottom"].set_visible(False)
     sizes, names = np.bincount(merges.partitions[0].values), frame.short_names([merges.names[k] for k in leaves], 12)
     if leaves.size <= frame.MOST_NAMED:

@@ -97,7 +97,7 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     return ax
 
 
-def draw_shares(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
+def draw_precision_and_recall(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
     """Plot expected precision and recall of pairs as lines with different marks."""
     ax.plot(x, table["precision"].values, "o-", color=COLOURS[0], markersize=4, label="expected precision")
     ax.plot(x, table["recall"].values, "s-", color=COLOURS[2], markersize=4, label="expected recall")
@@ -106,7 +106,7 @@ def draw_shares(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None
 def _draw_shares_on_the_right(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
     """Plot expected precision and recall of pairs on an axis on the right, with one legend for both axes."""
     right = ax.twinx()
-    draw_shares(right, x, table)
+    draw_precision_and_recall(right, x, table)
     right.spines["right"].set_visible(True)
     right.set(ylabel="expected precision, recall", ylim=(0.0, 1.05))
     handles, labels = (
@@ -207,7 +207,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     for at, name in enumerate(path.names):
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
         grid[1].plot(prices, own[:, at] - own[0, at], label=label, markersize=3, **line, **chain_line(at, n_chains))
-    rise = frame.with_unit(f"rise of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
+    rise = frame.axis_label(f"rise of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
     grid[1].set(ylabel=rise, xlabel="penalty weight on disagreement")
     for ax in grid:
         ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
@@ -292,7 +292,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         frame.add_legend(grid[0], loc="best")
     grid[0].set_ylabel("expected clusters")
     loss = sensitivity.loss
-    grid[1].set_ylabel(frame.with_unit(f"excess expected {short_name_of(loss)}", loss.unit))
+    grid[1].set_ylabel(frame.axis_label(f"excess expected {short_name_of(loss)}", loss.unit))
     grid[1].axhline(0.0, color=NEUTRAL, linewidth=0.8, zorder=0.5)
     if along:
         grid[1].set_xlabel("concentration")

@@ -119,16 +119,16 @@ def item_row(
     if along is None and clusters.size > max(_LEAST_SHOWN, width / _LEAST_ROOM):
         most, each = max(_LEAST_SHOWN, int(width / _ROOM)), _ITEMS_OF_EACH
         note = f"\nthe {most - most // 2} largest and the {most // 2} {doubted} of {clusters.size:,} clusters"
-        chosen = _chosen(sizes, np.bincount(labels[at], certainty[at])[clusters] / sizes, most)
+        chosen = _clusters_shown(sizes, np.bincount(labels[at], certainty[at])[clusters] / sizes, most)
         note += f",\nat most {each} items of each" if sizes[chosen].max() > each else ""
         starts = np.cumsum(sizes) - sizes
-        kept = [_spread(at[starts[k] : starts[k] + sizes[k]], each) for k in chosen]
+        kept = [_evenly_spaced(at[starts[k] : starts[k] + sizes[k]], each) for k in chosen]
         at, clusters, sizes = np.concatenate(kept), clusters[chosen], np.array([len(some) for some in kept], np.intp)
     n_runs = frame.runs_of(labels[at]).size - 1
     return ItemRow(items, at, clusters, sizes, along, note, is_patterned(width, n_runs))
 
 
-def _chosen(sizes: Places, certainty: Floats, most: int) -> Places:
+def _clusters_shown(sizes: Places, certainty: Floats, most: int) -> Places:
     """The largest clusters, and the least certain of the others."""
     by_size, n_largest = np.argsort(-sizes, kind="stable"), most - most // 2
     others = by_size[n_largest:]
@@ -136,7 +136,7 @@ def _chosen(sizes: Places, certainty: Floats, most: int) -> Places:
     return np.append(by_size[:n_largest], doubted)
 
 
-def _spread(members: Places, most: int) -> Places:
+def _evenly_spaced(members: Places, most: int) -> Places:
     """At most `most` members, evenly spaced, with both ends represented as among all."""
     n = min(most, members.size)
     return members[((np.arange(n) + 0.5) * members.size / n).astype(np.intp)]
@@ -168,7 +168,7 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) ->
     if values is None:
         frame.label_some(ax, sides, names)
         return
-    by = frame.with_unit(along.name, along.unit)
+    by = frame.axis_label(along.name, along.unit)
     frame.extend_label(ax, sides, f", by {by}" if along.name not in ("", items.dim) else "")
     length = frame.length_of(ax, sides)
     most = max(3, int(length / 50))

@@ -20,9 +20,9 @@ from posterior_consensus.priors.record import (
     PartitionPrior,
     Sizes,
     as_concentration,
-    in_words,
     log_rising,
     nodes,
+    parameter_in_words,
 )
 from posterior_consensus.runtime.arguments import check_count, check_number
 
@@ -437,7 +437,7 @@ def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> Partiti
     if n_components.sf(_MOST_COMPONENTS) > 1e-12:
         raise ValueError(
             f"`n_components` must be at most {_MOST_COMPONENTS:,} with probability 1 - 1e-12; got "
-            f"{in_words(n_components)}. Take a prior with a lighter tail."
+            f"{parameter_in_words(n_components)}. Take a prior with a lighter tail."
         )
     return ExchangeablePrior("mixture_of_finite_mixtures", as_concentration(concentration), n_components=n_components)
 

@@ -58,7 +58,7 @@ def as_concentration(value: Any, lower: float = 0.0) -> Concentration:
     return float(value)
 
 
-def in_words(value: Any) -> str:
+def parameter_in_words(value: Any) -> str:
     """Format a number or a distribution as text, such as ``gamma(2, scale=0.5)``."""
     if is_number(value):
         return f"{value:g}"
@@ -307,7 +307,7 @@ class PartitionPrior(ABC):
         """Arguments of the function that made the prior."""
 
     def __repr__(self) -> str:
-        return f"{self.family}({', '.join(in_words(value) for value in self._parameters.values())})"
+        return f"{self.family}({', '.join(parameter_in_words(value) for value in self._parameters.values())})"
 
 
 def check_prior(prior: Any) -> PartitionPrior:

@@ -175,15 +175,15 @@ def interval(low: int, high: int, share: float, of: str) -> str:
 
 def name_of(loss: Loss) -> str:
     """Name of a loss in sentences."""
-    return _named(loss, _LOSS_NAMES)
+    return _loss_in_words(loss, _LOSS_NAMES)
 
 
 def short_name_of(loss: Loss) -> str:
     """Name of a loss in front of its value."""
-    return _named(loss, _SHORT_NAMES)
+    return _loss_in_words(loss, _SHORT_NAMES)
 
 
-def _named(loss: Loss, names: dict[str, str]) -> str:
+def _loss_in_words(loss: Loss, names: dict[str, str]) -> str:
     """Name of a loss, with its parameters if they are not the defaults."""
     key, _, parameters = loss.name.partition("(")
     return f"{names.get(key, key)} ({parameters}" if parameters else names.get(key, key)

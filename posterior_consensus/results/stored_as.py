@@ -51,7 +51,7 @@ def own_in(array: Any, name: str) -> xr.DataArray:
     return array[own_name_in(array, name)]
 
 
-def _renamed(array: xr.DataArray, names: Mapping[str, str]) -> xr.DataArray:
+def _under_names(array: xr.DataArray, names: Mapping[str, str]) -> xr.DataArray:
     """Rename a result's own dimensions and coordinates, where there are some of these names."""
     own = {own_name_in(array, old): new for old, new in names.items()}
     theirs = {*array.dims, *array.coords} - set(own)
@@ -258,8 +258,8 @@ def array(
         separate = {own_name_in(value, coordinate): own for coordinate, own in own_variables.items()}
         spoken = [(own_name_in(value, name), own_name_in(value, dim), attr) for name, dim, attr in words]
         kept = value.drop_vars([*separate, *(name for name, _, _ in spoken)], errors="ignore")
-        stored_dims = dict(zip(value.dims, _renamed(kept, renamed).dims, strict=True))
-        parts.variables[variable] = _renamed(kept, renamed)
+        stored_dims = dict(zip(value.dims, _under_names(kept, renamed).dims, strict=True))
+        parts.variables[variable] = _under_names(kept, renamed)
         for coordinate, own in separate.items():
             parts.variables[own] = ([stored_dims[dim] for dim in value[coordinate].dims], value[coordinate].values)
         for coordinate, dim, attr in spoken:
@@ -272,7 +272,7 @@ def array(
     def read(group: Group, field: str) -> xr.DataArray:
         stored = group[variable]
         stored = stored.drop_vars([own_name_in(stored, name) for name in without], errors="ignore")
-        kept = _renamed(stored, {new: old for old, new in renamed.items()})
+        kept = _under_names(stored, {new: old for old, new in renamed.items()})
         dims = dict(zip(stored.dims, kept.dims, strict=True))
         coords: dict[str, Any] = {}
         for coordinate, own in own_variables.items():

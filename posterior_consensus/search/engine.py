@@ -36,7 +36,7 @@ from posterior_consensus.search.local_search import (
     check_memory_of_tables,
     is_sparse,
 )
-from posterior_consensus.search.runs import Allowed, Runs, SearchInfo, is_less
+from posterior_consensus.search.runs import Allowed, SearchInfo, SearchRuns, is_less
 from posterior_consensus.search.with_noise import OnAllWithNoise, OnPairsWithNoise, WithNoise
 
 Start = Labels | Callable[[PairSource], Labels]
@@ -143,11 +143,11 @@ def _search_whole(
     jobs = 0 if searched.n_items <= _LITTLE[0] and n_labels <= little else n_jobs  # 0: in the calling thread
     with Executor(jobs, seconds, n_labels) as executor:
         local = _local_search(searched, loss, limits, executor.stop)
-        runs = Runs(local, executor, searched, loss, rng)
+        runs = SearchRuns(local, executor, searched, loss, rng)
         if from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
             with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
                 free = _local_search(searched, loss, Limits(1, searched.n_items), another.stop)
-                first = Runs(free, another, searched, loss, rng.spawn(1)[0])
+                first = SearchRuns(free, another, searched, loss, rng.spawn(1)[0])
                 first.follow(allowed._replace(n_perturbations=0), known, progressbar=progressbar)
             if another.stopped == "interrupted":
                 executor.halt(another.stopped)

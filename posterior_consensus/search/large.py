@@ -135,7 +135,7 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
 
 def sampled_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     """Labels of some items, in ascending order, in some draws."""
-    return np.concatenate([part for _, part in drawn.map_blocks(_chosen, items, rows)], axis=1)
+    return np.concatenate([part for _, part in drawn.map_blocks(_labels_of_rows, items, rows)], axis=1)
 
 
 class OnBlocks:
@@ -284,7 +284,7 @@ def _refresh(draws: Draws, loss: LinearLoss | GeneralLoss, state: Dense, slopes:
     return value, in_one
 
 
-def _chosen(
+def _labels_of_rows(
     labels: npt.NDArray[Any], items: slice, chosen: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]
 ) -> npt.NDArray[Any]:
     """Labels of the chosen items of a block in some draws."""

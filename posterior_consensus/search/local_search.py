@@ -372,7 +372,7 @@ class OnPairs(OverSimilarities):
         return Optimum(numbered(partition), self._apart + value, self._in_one, tally)
 
 
-class _Steps(NamedTuple):
+class _DescentSteps(NamedTuple):
     """The steps over draws, or over pairs; a state that is returned may have more columns."""
 
     open_clusters: Callable[..., Any]
@@ -382,8 +382,8 @@ class _Steps(NamedTuple):
     rearrange: Callable[..., Any]
 
 
-_OVER_DRAWS = _Steps(open_clusters, scan, merge, move_chain, rearrange_one)
-_OVER_PAIRS = _Steps(open_pairs, scan_pairs, merge_pairs, chain_pairs, rearrange_pairs)
+_OVER_DRAWS = _DescentSteps(open_clusters, scan, merge, move_chain, rearrange_one)
+_OVER_PAIRS = _DescentSteps(open_pairs, scan_pairs, merge_pairs, chain_pairs, rearrange_pairs)
 
 
 def descend_draws(
@@ -493,7 +493,7 @@ def descend_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels
 
 
 def _take_steps(
-    steps: _Steps, search: Any, state: Any, order: Integers, last_doubt: float, depth: Depth, stop: Stop
+    steps: _DescentSteps, search: Any, state: Any, order: Integers, last_doubt: float, depth: Depth, stop: Stop
 ) -> tuple[Any, Tally]:
     """Change a partition of all items until nothing lowers its expected loss; return the state and the tally.
 

@@ -162,7 +162,7 @@ def next_step(allowed: Allowed, progress: Progress) -> tuple[Action, int]:
     return (Action.RESTART, min(_RESTARTS_A_CHECK, left)) if left > 0 else (Action.END, 0)
 
 
-class Runs:
+class SearchRuns:
     """The runs so far."""
 
     def __init__(

@@ -177,8 +177,8 @@ def random_perturbation(
     n_items, n_clusters = check_count("n_items", n_items), check_count("n_clusters", n_clusters)
     n_draws = check_count("n_draws", n_draws)
     rng = as_generator(random_seed)
-    noise = _noise(noise, n_draws)
-    shares = _shares("modes", np.ones(1) if modes is None else modes, None)
+    noise = _noise_of_draws(noise, n_draws)
+    shares = _shares_of_modes("modes", np.ones(1) if modes is None else modes, None)
     probabilities = _cluster_shares(sizes, n_clusters)
     if truth is None:
         truths = rng.choice(n_clusters, size=(shares.size, n_items), p=probabilities)
@@ -197,7 +197,7 @@ def random_perturbation(
     return SimulatedDraws(draws, truths, shares, mode, alignment, noise)
 
 
-def _noise(noise: npt.ArrayLike, n_draws: int) -> Floats:
+def _noise_of_draws(noise: npt.ArrayLike, n_draws: int) -> Floats:
     values = as_numbers("noise", noise)
     if values.shape not in ((), (n_draws,)):
         raise ValueError(f"`noise` must be one number or one for each of {n_draws} draws; got shape {values.shape}.")
@@ -216,10 +216,10 @@ def _cluster_shares(sizes: Any, n_clusters: int) -> Floats:
         if not 0 <= values <= 1 or n_clusters == 1:
             raise ValueError(f"`sizes` must be from 0 to 1 as a number, and of several clusters; got {sizes!r}.")
         return np.array([float(values), *[(1.0 - float(values)) / (n_clusters - 1)] * (n_clusters - 1)])
-    return _shares("sizes", values, n_clusters)
+    return _shares_of_modes("sizes", values, n_clusters)
 
 
-def _shares(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
+def _shares_of_modes(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
     shares = as_numbers(name, values)
     wrong_length = shares.ndim != 1 or shares.size == 0 or length not in (None, shares.size)
     if wrong_length or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1.0):

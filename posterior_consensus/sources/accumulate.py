@@ -383,14 +383,14 @@ def _draws_of(kept: list[Kept], items: Items | None, store: Path | None) -> Part
     first, parts = dict(zip(lengths, np.searchsorted(chain, list(lengths)), strict=True)), []
     for one, rows in kept:
         at = np.arange(first[one], first[one] + len(rows))
-        parts.append((at, partial(_write, at, rows)))
+        parts.append((at, partial(_write_rows, at, rows)))
         first[one] += len(rows)
     dtype = np.result_type(*(rows.dtype for _, rows in kept))
     beside = store if store is not None and os.access(store, os.W_OK) else None
     return write_labels(parts, dtype, items, samples, from_disk=store is not None, beside=beside)
 
 
-def _write(at: npt.NDArray[np.intp], rows: Rows, labels: Rows) -> npt.NDArray[np.int64]:
+def _write_rows(at: npt.NDArray[np.intp], rows: Rows, labels: Rows) -> npt.NDArray[np.int64]:
     """Write draws to their rows of the labels of all; return their numbers of clusters."""
     labels[at[0] : at[-1] + 1] = rows
     return rows.max(axis=1).astype(np.int64) + 1

@@ -19,9 +19,10 @@ from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalized, dataset_of_dict, has_components
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data
-from posterior_consensus.sources.formats import format_of, format_of_chains
+from posterior_consensus.sources.formats import are_chains, format_of
 from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
 from posterior_consensus.sources.mixtures.allocation import draws_of_model
+from posterior_consensus.sources.plain_files import read_plain
 from posterior_consensus.sources.probabilities import draws_of_probabilities
 from posterior_consensus.sources.scored_pairs import is_table_of_pairs, read_pairs
 from posterior_consensus.sources.stores import as_store
@@ -74,8 +75,9 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
         yield data.draws(), var_name
     elif is_table_of_pairs(data):
         yield read_pairs(data), var_name
-    elif (kind := format_of(data) if isinstance(data, (str, Path)) else format_of_chains(data)) is not None:
-        found = kind.read(data, var_name, progressbar)
+    elif isinstance(data, (str, Path)) or are_chains(data):
+        opened_as = format_of(data).opened if isinstance(data, (str, Path)) else None
+        found = read_plain(data, var_name) if opened_as is None else opened_as(Path(data), progressbar)
         with found if isinstance(found, xr.DataTree) else nullcontext():
             yield found, None if isinstance(found, np.ndarray) else var_name
     elif has_observations(data) and not _has_names(data):
@@ -402,8 +404,8 @@ def as_partition_draws(
         - Arrays and lists, also of JAX, PyTorch and others: draws x items, or chains x draws x items.
         - A DataFrame: a row per draw and a column per item; see Notes.
         - A dict: arrays by name, all chains x draws x items or all draws x items.
-        - A path: a NetCDF or Zarr file, a NumPy file, a table of text or Parquet, or a store. A list of tables has one
-          per chain.
+        - A path: a NetCDF or Zarr file, a NumPy file, a table of text, Parquet or Feather, or a store. A list of tables
+          has one per chain.
         - PartitionDraws are returned as they are; allocation probabilities, as labels sampled from them.
         - A Summary or PartitionAccumulator: its draws.
     var_name : str, optional
@@ -458,11 +460,11 @@ def as_partition_draws(
 
     Notes
     -----
-    A table (DataFrame, .parquet, .csv, .tsv or .txt, the last also .gz) has a row per draw and a column per item; names
-    of columns become the items' coordinate. Columns ``chain`` and ``draw``, also ``.chain``, ``.iteration`` and
-    ``iter``, or such levels of the index, name chains and draws. Without them all rows are one chain. If columns are
-    elements of variables, such as ``z[1]``, other columns are ignored. CmdStan's warm-up draws are dropped. Refused are
-    columns that count or name rows, several rows per draw, and draws as columns.
+    A table (DataFrame, .parquet, .feather, .csv, .tsv or .txt, the last three also .gz) has a row per draw and a column
+    per item; names of columns become the items' coordinate. Columns ``chain`` and ``draw``, also ``.chain``,
+    ``.iteration`` and ``iter``, or such levels of the index, name chains and draws. Without them all rows are one
+    chain. If columns are elements of variables, such as ``z[1]``, other columns are ignored. CmdStan's warm-up draws
+    are dropped. Refused are columns that count or name rows, several rows per draw, and draws as columns.
 
     Variables of files and of dask larger than a quarter of the memory budget are read in blocks. If the labels are
     still larger than a quarter of it, they are kept in a temporary file, in the system's directory for such files

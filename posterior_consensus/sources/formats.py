@@ -1,87 +1,154 @@
-"""Formats of files: a table of how each is recognized and read, and of the meaning of several files."""
+"""Formats of files: a table of how each is recognized, read and written."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy.typing as npt
+import pandas as pd
+
 from posterior_consensus.sources.accumulate import is_accumulated, read_draws
 from posterior_consensus.sources.containers import open_tree
-from posterior_consensus.sources.plain_files import is_plain, read_plain
-from posterior_consensus.sources.scored_pairs import is_file_of_pairs, read_pairs
+from posterior_consensus.sources.readers import (
+    columns_of_arrow,
+    columns_of_text,
+    read_arrow,
+    read_columns_of_text,
+    read_numpy,
+    read_text,
+)
 from posterior_consensus.sources.stores import is_store, stored_draws
+
+Content = pd.DataFrame | npt.NDArray[Any]
 
 
 class Format(NamedTuple):
-    """A format of files.
+    """A format of files: of a table or an array, with `content`, or of opened data, with `opened`.
+
+    Several tables or arrays are chains, and one may be weights, a similarity matrix or runs. Other files, if several,
+    are layers.
 
     Attributes
     ----------
     names : tuple of str
         Names in messages.
-    is_it : callable
-        Whether a path has this format.
-    read : callable
-        Gives opened data for a path (or a list of paths, if these are chains), `var_name` and `progressbar`.
-    lists_are_chains : bool
-        Whether several files are one posterior, a chain each. Else they are layers.
+    suffixes : tuple of str
+        Ends of the names of files, the usual one first; "" for files that no other row fits.
+    is_it : callable, optional
+        Whether a path has this format, where its suffix does not say.
+    content : callable, optional
+        Read the table or array of a path as it is. The second argument is `var_name`.
+    columns : callable
+        Names of a table's columns, without reading the rest; none of an array, or if there is no such file.
+    read_columns : callable, optional
+        Read these columns of a table. The third argument names those of them that are names of records.
+    is_text : bool
+        Whether a table has no types, so that names of records are read as text.
+    write : callable, optional
+        Write a table with an index to a path.
+    needs : str
+        Package that it needs.
+    opened : callable, optional
+        Give opened data of a path. The second argument is `progressbar`.
     has_groups : bool
         Whether `open_tree` reads it, so that a copy can have a group of results.
-    has_numbers : bool
-        Whether a file may be weights or a similarity matrix, which ``plain_files.py`` reads.
     """
 
-    names: tuple[str, ...]
-    is_it: Callable[[str | Path], bool]
-    read: Callable[[Any, str | None, bool], Any]
-    lists_are_chains: bool = False
+    names: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    is_it: Callable[[str | Path], bool] | None = None
+    content: Callable[[Path, str | None], Content] | None = None
+    columns: Callable[[Path], list[str]] = lambda _: []
+    read_columns: Callable[[Path, Sequence[str], Sequence[str]], pd.DataFrame] | None = None
+    is_text: bool = False
+    write: Callable[[pd.DataFrame, Path], object] | None = None
+    needs: str = ""
+    opened: Callable[[Path, bool], Any] | None = None
     has_groups: bool = False
-    has_numbers: bool = False
+
+    def fits(self, path: str | Path) -> bool:
+        """Whether a path has this format."""
+        return str(path).lower().endswith(self.suffixes) if self.is_it is None else self.is_it(path)
 
 
-def _read_tree(path: str | Path, *_: object) -> Any:
-    path = Path(path)
-    if path.exists() and path.suffix.lower() == ".h5ad":
+def _of_arrow(name: str, suffixes: tuple[str, ...], write: Callable[..., object]) -> Format:
+    """A format that pyarrow reads and pandas writes."""
+    return Format(
+        (name,),
+        suffixes,
+        content=lambda path, _: read_arrow(name, path),
+        columns=partial(columns_of_arrow, name),
+        read_columns=lambda path, columns, _: read_arrow(name, path, columns),
+        write=lambda table, path: write(table.reset_index(), path),
+        needs="pyarrow",
+    )
+
+
+def _open_tree(path: Path, _: bool) -> Any:
+    if path.exists() and path.suffix.lower() in _ELSEWHERE:
         raise ValueError(
-            f"`data` must be a path to a {either(FORMATS)} file; got {path.name!r}. Open it, and name the columns of "
-            f"`obs` that are runs: as_runs(anndata.read_h5ad({str(path)!r}), keys='leiden_*')."
-        )
-    if path.exists() and path.suffix.lower() in {".rds", ".rda", ".rdata"}:
-        raise ValueError(
-            f"`data` must be a path to a {either(FORMATS)} file; got {path.name!r}. In R, write the draws by "
-            'write.csv(z, "z.csv"), a row for each draw.'
+            f"`data` must be a path to a {names_of(FORMATS)} file; got {path.name!r}. "
+            f"{_ELSEWHERE[path.suffix.lower()].format(path=str(path))}"
         )
     return open_tree(path)
 
 
+_IN_R = 'In R, write the draws by write.csv(z, "z.csv"), a row for each draw.'
+_ELSEWHERE = dict.fromkeys((".rds", ".rda", ".rdata"), _IN_R)  # files that no row reads, and what to do
+_ELSEWHERE[".h5ad"] = (
+    "Open it, and name the columns of `obs` that are runs: as_runs(anndata.read_h5ad({path!r}), keys='leiden_*')."
+)
 # Messages list their names in this order. The last that fits a path is taken, so the first is for all that none fits.
 FORMATS: tuple[Format, ...] = (
-    Format(("NetCDF", "Zarr"), lambda _: True, _read_tree, has_groups=True),
+    Format(("NetCDF", "Zarr"), ("",), opened=_open_tree, has_groups=True),
     Format(
-        ("CSV", "Parquet", ".npy"),
-        is_plain,
-        lambda data, var_name, _: read_plain(data, var_name),
-        lists_are_chains=True,
-        has_numbers=True,
+        ("CSV",),
+        (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
+        content=lambda path, _: read_text(path),
+        columns=columns_of_text,
+        read_columns=read_columns_of_text,
+        is_text=True,
+        write=pd.DataFrame.to_csv,
     ),
-    Format((), is_file_of_pairs, lambda path, *_: read_pairs(path)),
-    Format((), is_store, lambda path, _, progressbar: stored_draws(Path(path).absolute(), progressbar=progressbar)),
-    Format((), is_accumulated, lambda path, *_: read_draws(Path(path).absolute())),
+    _of_arrow("Parquet", (".parquet", ".pq"), pd.DataFrame.to_parquet),
+    _of_arrow("Feather", (".feather",), pd.DataFrame.to_feather),
+    Format((".npy",), (".npy", ".npz"), content=read_numpy),
+    Format(is_it=is_store, opened=lambda path, progressbar: stored_draws(path.absolute(), progressbar=progressbar)),
+    Format(is_it=is_accumulated, opened=lambda path, _: read_draws(path.absolute())),
 )
+PLAIN = [one for one in FORMATS if one.content is not None]
+WRITTEN = {one.suffixes[0]: one for one in FORMATS if one.write is not None}
 
 
 def format_of(path: str | Path) -> Format:
     """The format of a file."""
-    return next(one for one in reversed(FORMATS) if one.is_it(path))
+    return next(one for one in reversed(FORMATS) if one.fits(path))
 
 
-def format_of_chains(data: object) -> Format | None:
-    """The format of a list of files that are chains; None for other data."""
-    if not isinstance(data, (list, tuple)) or not data or not all(isinstance(one, (str, Path)) for one in data):
-        return None
-    return next((one for one in FORMATS if one.lists_are_chains and all(map(one.is_it, data))), None)
+def content_of(path: str | Path, var_name: str | None = None) -> Content:
+    """The table or array in a file, as it is."""
+    content = format_of(path).content
+    assert content is not None  # as callers ask
+    return content(Path(path), var_name)
 
 
-def either(formats: Iterable[Format]) -> str:
+def is_plain(path: object) -> bool:
+    """Whether this is the path of a table or of an array, by its suffix."""
+    return isinstance(path, (str, Path)) and any(one.fits(path) for one in PLAIN)
+
+
+def are_chains(data: object) -> bool:
+    """Whether data are paths of files that are a chain each."""
+    return isinstance(data, (list, tuple)) and len(data) > 0 and all(map(is_plain, data))
+
+
+def names_of(formats: Iterable[Format]) -> str:
     """Names of formats in a message."""
-    *others, last = [name for one in formats for name in one.names]
+    return alternatives(name for one in formats for name in one.names)
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """Several words, of which one is to be chosen, in a message."""
+    *others, last = words
     return f"{', '.join(others)} or {last}"

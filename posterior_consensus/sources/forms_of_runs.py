@@ -16,7 +16,8 @@ from posterior_consensus.runtime.arguments import listing, warn
 from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
-from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
+from posterior_consensus.sources.formats import are_chains, is_plain
+from posterior_consensus.sources.plain_files import check_once, read_table
 from posterior_consensus.sources.tables import in_native_order, says_draw
 from posterior_consensus.sources.transposed import rows_are_items, some_of_table, some_of_vectors
 
@@ -26,8 +27,8 @@ _RUN = ("run", "seed")  # names of a dimension of runs, next to those of draws
 _LABELS_OF_PROGRAMS = ("labels_", "topics_", "membership")  # of scikit-learn and HDBSCAN, BERTopic, igraph
 _MOST_NAMED = 8  # columns named in a message
 _FORMS = (
-    "an object with `obs` and `obs_names`, a table, a sequence or a dict of label vectors, an array, or CSV or Parquet "
-    "files"
+    "an object with `obs` and `obs_names`, a table, a sequence or a dict of label vectors, an array, or files of "
+    "tables or arrays"
 )
 
 
@@ -55,8 +56,7 @@ class Runs(NamedTuple):
 
 def is_files(data: Any) -> bool:
     """Whether data are a table's path or several, unlike labels that are text."""
-    paths = data if isinstance(data, (list, tuple)) else [data]
-    return len(paths) > 0 and all(isinstance(one, (str, Path)) and is_plain(one) for one in paths)
+    return is_plain(data) or are_chains(data)
 
 
 def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:
@@ -68,7 +68,7 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
                 "`keys` must name the columns of `obs` that are runs, or be a pattern such as 'leiden_*'; present: "
                 f"{_some(data.obs.columns)}."
             )
-        chosen, unnamed = _chosen(data.obs.columns, keys)
+        chosen, unnamed = _columns_matching(data.obs.columns, keys)
         _check_names(data.obs_names, "Make the names differ, by adata.obs_names_make_unique().")
         return _of_columns(data.obs.iloc[:, chosen], pd.Index(data.obs_names))._replace(unnamed=unnamed)
     if is_files(data):
@@ -87,7 +87,7 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
     if isinstance(data, Mapping):
         _left_out("axis", axis, "a dict of label vectors")
         names = pd.Index(list(data), tupleize_cols=False)
-        names = names if keys is None else names[_chosen(names, keys)[0]]
+        names = names if keys is None else names[_columns_matching(names, keys)[0]]
         return _of_vectors([data[name] for name in names], names, is_partial=is_partial)
     _left_out("keys", keys, "arrays and sequences, whose runs have no names")
     if isinstance(data, (list, tuple)) and axis in (None, 0):
@@ -95,7 +95,7 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
         if axis is None and has_rows and len({len(one) for one in data}) == 1:
             _warn_if_transposed(some_of_vectors(data), (len(data), len(data[0])), "columns", "axis=1")
         return _of_vectors(data, None, is_partial=is_partial)
-    values = data if isinstance(data, xr.DataArray) else _plain(data, "`data`")
+    values = data if isinstance(data, xr.DataArray) else _unmasked(data, "`data`")
     if values.ndim == 0:
         hint = " Make a list of it: as_runs(list(...))." if isinstance(data, Iterable) else ""
         raise TypeError(f"`data` must be {_FORMS}; got {type(data).__name__}.{hint}")
@@ -127,7 +127,7 @@ def _some(names: Iterable[Hashable]) -> str:
     return listing(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
 
 
-def _chosen(names: pd.Index, keys: Keys) -> tuple[list[int], frozenset[int]]:
+def _columns_matching(names: pd.Index, keys: Keys) -> tuple[list[int], frozenset[int]]:
     """Positions of these names, in their order, and of names that patterns match, in the order of the table.
 
     With the places of the latter in this list.
@@ -164,7 +164,7 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
     table = table.T if axis == 0 else table
     unnamed = frozenset(range(table.shape[1]) if table.shape[1] > 1 else ())
     if keys is not None:
-        chosen, unnamed = _chosen(table.columns, keys)
+        chosen, unnamed = _columns_matching(table.columns, keys)
         table = table.iloc[:, chosen]
     return _of_columns(table, table.index)._replace(unnamed=unnamed)
 
@@ -186,10 +186,10 @@ def _is_count(index: pd.Index) -> bool:
 def _of_columns(table: pd.DataFrame, index: pd.Index) -> Runs:
     columns = (table.iloc[:, k] for k in range(table.shape[1]))
     names = None if _is_count(table.columns) else table.columns
-    return Runs(columns, table.shape[1], names, _items(index))
+    return Runs(columns, table.shape[1], names, _items_named(index))
 
 
-def _items(index: pd.Index) -> Items:
+def _items_named(index: pd.Index) -> Items:
     """Items of these names, along a dimension of the index's name."""
     _check_names(index, "Make the names differ, or leave them out, as reset_index(drop=True) does.")
     dim = "item" if index.name is None or says_draw(index.name, ("sample", *_RUN)) else str(index.name)
@@ -256,7 +256,7 @@ def _of_vectors(vectors: Sequence[Any], names: pd.Index | None, *, is_partial: b
                 f"{about[named[0] if named else 0]} and {len(one)} of {own}. If runs did not have all items, give each "
                 "run as a Series by the items' names, and missing=numpy.nan."
             )
-    return Runs((_in_order(one, index) for one in labels), len(labels), names, _items(index))
+    return Runs((_in_order(one, index) for one in labels), len(labels), names, _items_named(index))
 
 
 def _as_series(labels: Any, about: str) -> pd.Series:
@@ -268,7 +268,7 @@ def _as_series(labels: Any, about: str) -> pd.Series:
         dim = str(labels.dims[0])
         index = labels.indexes[dim] if dim in labels.indexes else pd.RangeIndex(labels.size)
         return pd.Series(labels.values, index.rename(dim) if index.nlevels == 1 else index)
-    values = labels if isinstance(labels, (pd.Categorical, pd.Index)) else _plain(labels, f"{about} of `data`")
+    values = labels if isinstance(labels, (pd.Categorical, pd.Index)) else _unmasked(labels, f"{about} of `data`")
     if values.ndim != 1:
         hint = " This is a single partition." if values.ndim == 0 and np.isscalar(labels) else ""
         hint = next((f" Take its `{name}`." for name in _LABELS_OF_PROGRAMS if hasattr(labels, name)), hint)
@@ -284,7 +284,7 @@ def _in_order(labels: pd.Series, index: pd.Index) -> pd.Series:
     return labels.reindex(index) if order is None else labels.iloc[order]
 
 
-def _plain(data: Any, name: str) -> npt.NDArray[Any]:
+def _unmasked(data: Any, name: str) -> npt.NDArray[Any]:
     """An array, with NaN for what is masked."""
     data = as_numpy(data)
     if np.ma.is_masked(data):
@@ -307,7 +307,7 @@ def _of_array(values: Any, axis: int | str | None) -> Runs:
         raise ValueError(f"`axis` must be 0 or 1, the dimension of the runs{allowed}; got {axis!r}.")
     if not is_named_array:
         rows = values if axis == 0 else values.T
-        return Runs(rows, len(rows), None, _items(pd.RangeIndex(rows.shape[1])))
+        return Runs(rows, len(rows), None, _items_named(pd.RangeIndex(rows.shape[1])))
     rows = values if axis == 0 else values.transpose()
     names = rows.indexes.get(rows.dims[0])
     return Runs(rows.values, len(rows), names, Items.along(rows, str(rows.dims[1])))

@@ -20,7 +20,7 @@ from posterior_consensus.runtime.arguments import check_flag, listing, warn
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import dim_names, has_groups
 from posterior_consensus.sources.conversion import check_no_group, found_draws, opened, several_posteriors, variables_of
-from posterior_consensus.sources.formats import format_of_chains
+from posterior_consensus.sources.formats import are_chains
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.tables import elements_of, variables_of_table
 from posterior_consensus.sources.variables import other_dims
@@ -144,7 +144,7 @@ def as_layers(
             values = {name: _of_one_layer(variables, one, dims, name) for name, one in var_name.items()}
             layer_dim, in_order = layer_dim or "layer", _are_increasing(list(var_name))
         else:
-            array = _chosen(variables, one, dims, layer_dim if is_named else None)
+            array = _variable_of_layers(variables, one, dims, layer_dim if is_named else None)
             array, layer_dim = _with_layers(array, dims, layer_dim, item_dim, is_named)
             where["item_dim"] = item_dim if is_named else "item"
             values = _by_layer(array, dims, layer_dim, where["item_dim"], missing)
@@ -163,7 +163,7 @@ def _of_each_layer(data: Any) -> dict[Any, Any] | None:
             f"{np.shape(values)}. If that is one layer, give {{{name!r}: as_partition_draws(values)}}."
         )
     if isinstance(data, (list, tuple)):
-        return dict(enumerate(data)) if format_of_chains(data) is None else None
+        return None if are_chains(data) else dict(enumerate(data))
     return several_posteriors(data)
 
 
@@ -238,7 +238,7 @@ def _unstacked(values: xr.DataArray) -> xr.DataArray:
     return values.drop_vars(dim).assign_coords(coords_of(index, dim)).unstack(dim)
 
 
-def _named(variables: xr.Dataset, name: str, argument: str) -> xr.DataArray:
+def _variable_named(variables: xr.Dataset, name: str, argument: str) -> xr.DataArray:
     if name not in variables:
         present = listing(variables.data_vars)
         raise ValueError(f"{argument} must name a variable of the group; got {name!r}, present: {present}.")
@@ -246,7 +246,7 @@ def _named(variables: xr.Dataset, name: str, argument: str) -> xr.DataArray:
 
 
 def _of_one_layer(variables: xr.Dataset, variable: str, dims: tuple[str, ...], layer: Any) -> xr.DataArray:
-    found = _named(variables, variable, f"`var_name[{layer!r}]`")
+    found = _variable_named(variables, variable, f"`var_name[{layer!r}]`")
     others = other_dims(found, dims)
     if found.dtype.kind in "iubUSTO" and len(others) > 1:
         raise ValueError(
@@ -256,10 +256,12 @@ def _of_one_layer(variables: xr.Dataset, variable: str, dims: tuple[str, ...], l
     return found
 
 
-def _chosen(variables: xr.Dataset, name: str | None, dims: tuple[str, ...], layer_dim: str | None) -> xr.DataArray:
+def _variable_of_layers(
+    variables: xr.Dataset, name: str | None, dims: tuple[str, ...], layer_dim: str | None
+) -> xr.DataArray:
     """The variable of that name, or the only one that can be labels of several layers."""
     if name is not None:
-        return _named(variables, name, "`var_name`")
+        return _variable_named(variables, name, "`var_name`")
     others = {one.name: other_dims(one, dims) for one in variables.data_vars.values()}
     shaped = [variables[name] for name, own in others.items() if len(own) in (2, 3)]
     if layer_dim is not None and shaped:

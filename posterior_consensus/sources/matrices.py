@@ -26,7 +26,6 @@ from posterior_consensus.sources.formats import format_of
 from posterior_consensus.sources.labels import made_already, one_of, samples_of
 from posterior_consensus.sources.plain_files import read_matrix
 from posterior_consensus.sources.scored_pairs import (
-    is_file_of_pairs,
     is_table_of_pairs,
     of_sparse,
     read_pairs,
@@ -63,12 +62,12 @@ def as_pair_similarity(
     data : table of pairs, SciPy sparse array, array_like, DataFrame, DataArray, path, PartitionDraws or PairSource
         Similarities: probabilities that two items belong to one cluster, in [0, 1] up to 1e-6.
 
-        - A table with a row for each scored pair of records: of pandas, pyarrow, polars or DuckDB, a Parquet or CSV
-          file, or what splink's ``predict`` or dedupe's ``score`` returns. Its columns are those of splink, or `left`,
+        - A table with a row for each scored pair of records: of pandas, pyarrow, polars or DuckDB, a file of one,
+          or what splink's ``predict`` or dedupe's ``score`` returns. Its columns are those of splink, or `left`,
           `right` and `probability`.
         - A sparse array, items x items, of the scored pairs, 0 included: one triangle, or symmetric. Its diagonal is 1
           or left out.
-        - A matrix, items x items, symmetric and 1 on the diagonal, also as a NumPy file or a table of text.
+        - A matrix, items x items, symmetric and 1 on the diagonal, also as a file of a table or an array.
         - Draws, of which similarities are computed, or similarities that this function returned, to which constraints
           are added. With `missing`, labels in any form that :func:`as_partition_draws` accepts.
     left, right : str or two of them, optional
@@ -119,7 +118,7 @@ def as_pair_similarity(
     TypeError
         If the values are not real numbers, or names are of several types.
     ImportError
-        If `data` is a Parquet file and the package pyarrow is missing.
+        If `data` is a Parquet or Feather file and the package pyarrow is missing.
     MemoryError
         With `missing`, or constraints on a matrix, if the result needs more than the memory budget.
 
@@ -205,13 +204,15 @@ def as_pair_similarity(
             "missing='pairwise'."
         )
     with _as_called():
-        found = _similarities(data, of_pairs, {"item_dim": item_dim, "items": items, "unscored": unscored}, limits)
+        found = _found_similarities(
+            data, of_pairs, {"item_dim": item_dim, "items": items, "unscored": unscored}, limits
+        )
         if any(limit is not None for limit in limits.values()):
             return with_constraints(found, **limits, left=left, right=right)
         return found if isinstance(found, (PairSimilarity, ScoredPairs)) else found.as_pairs()
 
 
-def _similarities(
+def _found_similarities(
     data: Any, of_pairs: Mapping[str, Any], options: dict[str, Any], limits: Mapping[str, Any]
 ) -> PairSource:
     """Read similarities of any form, or the draws that have them."""
@@ -221,12 +222,12 @@ def _similarities(
     if sparse.issparse(data) or isinstance(data, PairSource):
         has_pairs = limits["must_link"] is not None or limits["cannot_link"] is not None
         _check_left_out({"probability": table["probability"]} if has_pairs else table, "similarities made already")
-    elif is_named or (is_file_of_pairs(data) if is_path else is_table_of_pairs(data)):
+    elif is_named or is_table_of_pairs(data):
         return read_pairs(data, **table, **options)
     if sparse.issparse(data):
         return of_sparse(data, **options)
     _check_left_out({name: of_pairs[name] for name in ("items", "unscored")}, "a matrix or draws, of all pairs")
-    if is_path and format_of(data).has_numbers:
+    if is_path and format_of(data).content is not None:
         return _of_matrix(read_matrix(data), item_dim)
     with opened(data) as (found, _):
         if not isinstance(found, PairSource):
@@ -243,11 +244,11 @@ def _check_left_out(given: Mapping[str, Any], what: str) -> None:
 
 
 def _of_matrix(matrix: Any, item_dim: str | None) -> PairSimilarity:
-    named = _named(matrix, item_dim)
-    return PairSimilarity(Items.along(named, str(named.dims[0])), _checked(named.values, place_in(named)))
+    named = _with_item_names(matrix, item_dim)
+    return PairSimilarity(Items.along(named, str(named.dims[0])), _checked_similarities(named.values, place_in(named)))
 
 
-def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
+def _with_item_names(matrix: Any, item_dim: str | None) -> xr.DataArray:
     """The matrix with columns reordered like the rows, and the names of the rows."""
     if isinstance(matrix, pd.DataFrame):
         name = item_dim or name_or(matrix.index.name, "item")
@@ -284,7 +285,7 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
     return array if item_dim is None else array.rename({rows: item_dim})
 
 
-def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
+def _checked_similarities(values: npt.NDArray[Any], place: Place) -> Floats:
     """The values as similarities, with rounding repaired; a copy."""
     if values.dtype.kind not in "buif":
         raise TypeError(
@@ -352,9 +353,9 @@ def _of_present(together: PartitionDraws, present: PartitionDraws) -> PairSimila
     """Share of the draws that co-cluster each pair among those that contain both items, and its error."""
     n_items = together.n_items
     memory.check(8 * _MATRICES * n_items**2, f"The similarities of {n_items} items and their standard errors")
-    held = _counts(present)
+    held = _n_together(present)
     _check_held(held, together.items, together.samples.words.draw)
-    values = _counts(together) / held
+    values = _n_together(together) / held
     np.fill_diagonal(values, 1.0)
     return PairSimilarity(together.items, values, _errors(together, present, values), together.samples)
 
@@ -377,7 +378,7 @@ def _together_and_present(
     """Draws with missing items as singletons: of the labels, and of presence (all items present are one cluster)."""
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
-    values, missing = _numbers(labels.values)
+    values, missing = _labels_and_missing(labels.values)
     if missing.all():
         raise ValueError(f"{name} must not all be missing; got {missing.size} missing labels.")
     codes, n_codes = as_codes(np.where(missing, values[~missing][0], values), name, place_in(labels))
@@ -395,7 +396,7 @@ def _with_alone(
     return PartitionDraws.of(rows, samples=samples, items=items)
 
 
-def _numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _labels_and_missing(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Labels, with numbers among objects as floats, and a mask of the missing: NaN, None or -1."""
     missing = pd.isna(values)
     if values.dtype.kind == "O" and not any(isinstance(value, (str, bytes)) for value in values[~missing]):
@@ -403,7 +404,7 @@ def _numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np
     return values, missing | (values == -1) if values.dtype.kind in "if" else missing
 
 
-def _counts(draws: PartitionDraws) -> Floats:
+def _n_together(draws: PartitionDraws) -> Floats:
     """Number or weight (n, n) of the draws that co-cluster each pair of items."""
     total, similarity = draws.samples.addends[1], draws.similarity()
     return similarity * total if draws.denominator() is None else np.rint(similarity * total)
@@ -433,7 +434,7 @@ def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -
     if not samples.has_errors:
         return np.full(values.shape, np.nan)
     if not samples.series and not samples.is_weighted:
-        return _errors_of_repetitions(samples, values, _counts(present))
+        return _errors_of_repetitions(samples, values, _n_together(present))
     equal = replace(present, samples=samples.weighted(np.ones(samples.n_draws)))
     weight_held, n_held = present.similarity(), equal.similarity()
     squares, n_batches = np.zeros(values.shape), np.zeros(values.shape)

@@ -1,10 +1,6 @@
-"""Draws in plain files, whose dimensions have no names: tables of text, as R writes them, Parquet, NumPy's arrays."""
+"""Draws, matrices and numbers in plain files: tables and arrays, whose dimensions have no names."""
 
-import csv
-import gzip
-import re
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.sources.formats import content_of, format_of
+from posterior_consensus.sources.readers import check_exists
 from posterior_consensus.sources.tables import by_draw, elements_of, is_counted, says_draw, with_brackets
-
-_TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-_NUMPY = (".npy", ".npz")
-_PARQUET = (".parquet", ".pq")
-_COMMENT = "#"
-
-
-def is_plain(path: str | Path) -> bool:
-    """Whether a path is that of a table or of a NumPy file."""
-    return str(path).lower().endswith((*_TEXT, *_NUMPY, *_PARQUET))
-
-
-def is_parquet(path: str | Path) -> bool:
-    """Whether a path is that of a Parquet file, or of a folder of its parts."""
-    return str(path).lower().endswith(_PARQUET)
 
 
 def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
@@ -57,13 +39,13 @@ def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[An
 
 def read_numbers(path: str | Path) -> npt.NDArray[Any]:
     """Read an array of numbers from a text or NumPy file; a table of one column has one dimension."""
-    values = np.asarray(_content(Path(path), None))
+    values = np.asarray(content_of(path))
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def read_table(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
     """Read a table of labels, or an array, as it is."""
-    table = _content(Path(path), None)
+    table = content_of(path)
     if isinstance(table, pd.DataFrame):
         _check_first_line(table, Path(path))
     return table
@@ -71,7 +53,7 @@ def read_table(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
 
 def read_matrix(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
     """Read a matrix of numbers, with the names of a table's rows unless these are counted by R or pandas."""
-    table = _content(Path(path), None)
+    table = content_of(path)
     if isinstance(table, np.ndarray):
         return table
     rows, columns = table.index, table.columns
@@ -83,55 +65,16 @@ def read_matrix(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
 
 
 def columns_of_file(path: str | Path) -> list[str]:
-    """Names in the first line of a table of text, or columns of a Parquet file; none if there is no such file."""
-    path = Path(path)
-    if is_parquet(path):
-        return list(_parquet(path).schema.names) if path.exists() else []
-    if not path.name.lower().endswith(_TEXT) or not path.is_file():
-        return []
-    try:
-        _, line, _ = _first_lines(path)
-    except (OSError, ValueError, EOFError):  # which reading the table explains
-        return []
-    return _fields(line, _separator(line))
+    """Names of a table's columns, without reading the rest; none if there is no such file."""
+    columns = format_of(path).columns
+    return [] if columns is None else columns(Path(path))
 
 
 def read_columns(path: str | Path, columns: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
     """Read some columns of a table; in text, `names` are read as they are written, and missing if nothing is."""
-    path = Path(path)
-    if is_parquet(path):
-        return _parquet(path).read(list(columns)).to_pandas()
-    _, line, _ = _first_lines(path)
-    try:
-        return pd.read_csv(
-            path,
-            sep=_separator(line),
-            usecols=list(columns),
-            dtype=dict.fromkeys(names, str),
-            keep_default_na=False,
-            na_values={column: [""] if column in names else ["", "NA", "NaN", "nan", "NULL"] for column in columns},
-            encoding="utf-8-sig",
-        )
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(
-            f"`data` must be a path to a table of text with a row for each pair; {path.name!r} cannot be read as one "
-            f"({error})."
-        ) from error
-
-
-def _parquet(path: Path) -> Any:
-    """A Parquet file whose columns are not read yet."""
-    if find_spec("pyarrow") is None:
-        raise ImportError(
-            f"Reading {path.name!r} needs the package pyarrow: pip install 'posterior-consensus[parquet]'."
-        )
-    from pyarrow import ArrowInvalid
-    from pyarrow.parquet import ParquetDataset
-
-    try:
-        return ParquetDataset(path)
-    except ArrowInvalid as error:
-        raise ValueError(f"`data` must be a path to a Parquet file; {path.name!r} is none ({error}).") from error
+    read = format_of(path).read_columns
+    assert read is not None  # as its columns were named
+    return read(Path(path), columns, names)
 
 
 def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
@@ -160,7 +103,7 @@ def check_once(paths: Sequence[Path]) -> None:
     """Raise an error for a file that is given twice, under any name, or does not exist."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
-        _check_exists(path)
+        check_exists(path)
         about = path.stat()
         if (about.st_dev, about.st_ino) in seen:
             raise ValueError(f"`data`, a list of files, must have each file once; got {str(path)!r} twice.")
@@ -182,131 +125,12 @@ def _chain(table: pd.DataFrame | npt.NDArray[Any], path: Path) -> pd.DataFrame:
 
 
 def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
-    table = _content(path, var_name)
+    table = content_of(path, var_name)
     if isinstance(table, np.ndarray):
         return table
     _check_first_line(table, path)
     _check_first_column(table, path)
     return by_draw(table, repr(path.name), var_name)
-
-
-def _content(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
-    if is_parquet(path) and path.exists():
-        return _parquet(path).read_pandas().to_pandas()
-    _check_exists(path)
-    return _read_numpy(path, var_name) if path.name.lower().endswith(_NUMPY) else _read_text(path)
-
-
-def _check_exists(path: Path) -> None:
-    if not path.is_file():
-        raise FileNotFoundError(f"`data` must be a path to a file; there is no {str(path)!r}.")
-
-
-def _read_numpy(path: Path, var_name: str | None) -> npt.NDArray[Any]:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            arrays = {None: loaded}
-        else:
-            with loaded:
-                arrays = {name: loaded[name] for name in loaded.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(
-            f"`data` must be a path to a NumPy file of numbers; {path.name!r} is none ({error})."
-        ) from error
-    name = next(iter(arrays)) if var_name is None and len(arrays) == 1 else var_name
-    if name not in arrays:
-        present = listing(arrays) if None not in arrays else "one array without a name"
-        raise ValueError(f"`var_name` must name an array of {path.name!r}; got {var_name!r}, present: {present}.")
-    return arrays[name]
-
-
-def _read_text(path: Path) -> pd.DataFrame:
-    """Read a table with or without a line of names; the names of its rows become its index."""
-    try:
-        comments, line, second = _first_lines(path)
-        separator = _separator(line)
-        names = _fields(line, separator)
-        names_rows = all(_is_named_row(one, separator) for one in (line, second))
-        has_names = not names_rows and ('"' in line or not all(map(_is_number, names)))
-        table = pd.read_csv(
-            path,
-            sep=separator,
-            engine="c",
-            low_memory=False,
-            encoding="utf-8-sig",
-            comment=_COMMENT if comments else None,
-            header=0 if has_names else None,
-            index_col=0 if names_rows or (has_names and len(names) > 1 and names[0] == "") else None,
-        )
-    except (OSError, ValueError, EOFError) as error:  # errors of pandas and of decoding are ValueErrors
-        raise ValueError(
-            f"`data` must be a path to a table of text with a row for each draw; {path.name!r} cannot be read as one "
-            f"({error})."
-        ) from error
-    if comments:
-        return with_brackets(table.iloc[_n_warmup(comments) :], by_stan=True)
-    return table.set_axis(range(table.shape[1]), axis=1) if names_rows else table
-
-
-def _first_lines(path: Path) -> tuple[str, str, str]:
-    """Stan's comments before a table, or none, and the first two lines of the table."""
-    head: list[str] = []
-    table: list[str] = []
-    with (
-        gzip.open(path, "rt", encoding="utf-8-sig")
-        if path.suffix.lower() == ".gz"
-        else path.open(encoding="utf-8-sig") as lines
-    ):
-        for read in lines:
-            line = read.rstrip("\r\n")
-            head.append(line)
-            if not (head[0].startswith(_COMMENT) and line.startswith(_COMMENT)):
-                table.append(line)
-            if len(table) == 2:
-                break
-    fields = [_fields(line, ",") for line in (*head[:1], *table[:1])]
-    is_stan = len(fields) == 2 and len(fields[0]) != len(fields[1]) and not all(map(_is_number, fields[1]))
-    line, second, *_ = [*(table if is_stan else head), "", ""]  # a line of names may begin like a comment
-    return "\n".join(head) if is_stan else "", line, second
-
-
-def _separator(line: str) -> str:
-    separator = max(",;\t", key=line.count)
-    return r"\s+" if separator not in line and len(line.split()) > 1 else separator
-
-
-def _n_warmup(comments: str) -> int:
-    """Number of warm-up draws that Stan saved."""
-    settings = dict(re.findall(r"^#\s*(\w+) = (\S+)", comments, re.MULTILINE))
-    if settings.get("save_warmup") not in ("1", "true") or settings.get("algorithm") == "fixed_param":
-        return 0
-    return -(-int(settings["num_warmup"]) // int(settings.get("thin", 1)))
-
-
-def _fields(line: str, separator: str) -> list[str]:
-    return next(csv.reader([line], delimiter=separator)) if len(separator) == 1 else line.split()
-
-
-def _is_named_row(line: str, separator: str) -> bool:
-    """Whether a line is a name, quoted or not a number, followed by unquoted numbers."""
-    first, *labels = _fields(line, separator) or [""]
-    return (
-        bool(labels)
-        and first.strip('"') != ""
-        and not says_draw(first.strip('"'))
-        and (line.startswith('"') or not _is_number(first))
-        and line.count('"') in (0, 2)
-        and all(map(_is_number, labels))
-    )
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return field == "NA"
-    return True
 
 
 def _check_first_line(table: pd.DataFrame, path: Path) -> None:

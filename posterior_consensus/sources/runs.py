@@ -21,9 +21,9 @@ from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.arguments import is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
+from posterior_consensus.sources.formats import PLAIN, is_plain, names_of
 from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
 from posterior_consensus.sources.matrices import similarity_of_present
-from posterior_consensus.sources.plain_files import is_plain
 
 _FEW = 20  # items, which a run may well separate
 _IN_NAME = "{}"  # what runs differ in, in a pattern of their names
@@ -71,8 +71,8 @@ def as_runs(
         Labels of each run: integers, text or categories. A label means something in its own run alone.
 
         - An object with `obs` and `obs_names`, such as an AnnData: columns of `obs`, chosen by `keys`.
-        - A table of pandas, polars or pyarrow, or a CSV, TSV or Parquet file: a row for each item, a column for each
-          run. Items are named by the index, or by a first column of text without repetition.
+        - A table of pandas, polars or pyarrow, or a file of one: a row for each item, a column for each run.
+          Items are named by the index, or by a first column of text without repetition.
         - A list of label vectors, or a dict of these by the runs' names. Items are paired by name if the vectors are
           Series or DataArrays with names, else by place.
         - An array, runs x items, or an .npy file of one. Runs of a DataArray are along its dimension "run" or "draw",
@@ -224,8 +224,8 @@ def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws
     with opened(data) as (found, _):
         if not isinstance(found, PairSource):
             raise TypeError(
-                f"`data` must be a path to a CSV, TSV, Parquet or .npy file, or to a store; got {str(data)!r}. Open "
-                "it, and take the variable of the labels."
+                f"`data` must be a path to a {names_of(PLAIN)} file, or to a store; got {str(data)!r}. Open it, and "
+                " take the variable of the labels."
             )
         draws = found.as_draws("as_runs")
     if draws.counted_draws is None:

@@ -19,7 +19,8 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_number, is_integer, listing
 from posterior_consensus.runtime.names import did_you_mean
 from posterior_consensus.runtime.tolerances import SINGLE
-from posterior_consensus.sources.plain_files import columns_of_file, is_parquet, is_plain, read_columns
+from posterior_consensus.sources.formats import format_of, is_plain
+from posterior_consensus.sources.plain_files import columns_of_file, read_columns
 from posterior_consensus.sources.tables import BY_COLUMN
 
 Positions = npt.NDArray[np.intp]
@@ -50,15 +51,10 @@ class Columns(NamedTuple):
 
 
 def is_table_of_pairs(data: object) -> bool:
-    """Whether data is a table with splink's columns, or dedupe's array of scores."""
+    """Whether data is a table with splink's columns, the path of one, or dedupe's array of scores."""
     if isinstance(data, np.ndarray):
         return {"pairs", "score"} <= set(data.dtype.names or ())
-    return not _OURS.isdisjoint(_columns_in(data))
-
-
-def is_file_of_pairs(path: str | Path) -> bool:
-    """Whether a file is a table with splink's columns."""
-    return is_plain(path) and not _OURS.isdisjoint(columns_of_file(path))
+    return not _OURS.isdisjoint(columns_of_file(data) if isinstance(data, (str, Path)) else _columns_in(data))
 
 
 def read_pairs(
@@ -88,7 +84,7 @@ def read_pairs(
     names = [*columns.left, *columns.right]
     table = read_columns(data, wanted, names) if is_path else _table(data, wanted)
     scores = _scores(table, columns)
-    codes, found = _names(table, columns, as_text=is_path and not is_parquet(data))
+    codes, found = _names(table, columns, as_text=is_path and format_of(data).is_text)
     _check_not_missing(codes, table, columns, scores)
     known = None if items is None else _known(items, len(columns.left))
     index = found if known is None else known.names
@@ -232,7 +228,7 @@ def _columns_at(data: Any, argument: str) -> list[Any]:
         raise FileNotFoundError(f"`{argument}` must be a path to a file; there is no {str(data)!r}.")
     if present := columns_of_file(data):
         return list(present)
-    raise ValueError(f"`{argument}` must be a path to a table, of text or Parquet; got {str(data)!r}.")
+    raise ValueError(f"`{argument}` must be a path to a table, not to an array; got {str(data)!r}.")
 
 
 def _columns_of(data: Any, columns: list[Any], names: list[Any]) -> pd.DataFrame:
@@ -240,9 +236,9 @@ def _columns_of(data: Any, columns: list[Any], names: list[Any]) -> pd.DataFrame
     if not _is_path(data):
         return _table(data, columns)
     table = read_columns(data, columns, names)
-    return (
-        table if is_parquet(data) else table.assign(**{one: _integers_in(table[one].to_numpy(object)) for one in names})
-    )
+    if not format_of(data).is_text:
+        return table
+    return table.assign(**{one: _integers_in(table[one].to_numpy(object)) for one in names})
 
 
 def _sides(present: Sequence[Any], left: Any, right: Any, table: str = "data") -> tuple[list[Any], list[Any]]:

@@ -236,7 +236,7 @@ def _header(dtype: np.dtype[Any], items: Items, samples: Samples) -> bytes:
     if odd := [name for name in names if not isinstance(name, str)]:
         raise TypeError(f"`data` must have coordinates whose names are text, as a store keeps them; got {odd[0]!r}.")
     renamed = _stored_names(names)
-    about = storable(_renamed(xr.Dataset(coords=items.coords), renamed))
+    about = storable(_renamed_present(xr.Dataset(coords=items.coords), renamed))
     about = about.assign(weight=("sample", samples.weights)).assign_attrs(format=_FORMAT, renamed=json.dumps(renamed))
     about = about.assign_coords(chain=("sample", samples.chain), draw=("sample", samples.draw))
     about = about.assign({N_CLUSTERS: ("sample", np.zeros(samples.n_draws, np.int64))})
@@ -333,7 +333,7 @@ def _read_about(file: FileIO) -> tuple[xr.Dataset, Items]:
     original = {new: old for old, new in json.loads(about.attrs["renamed"]).items()}
     of_items = about.drop_dims("sample")
     of_items.attrs = {}
-    return about, Items(n_items, original.get(item_dim, item_dim), _renamed(of_items, original).coords)
+    return about, Items(n_items, original.get(item_dim, item_dim), _renamed_present(of_items, original).coords)
 
 
 def _stored_names(names: set[str]) -> dict[str, str]:
@@ -349,7 +349,7 @@ def _stored_names(names: set[str]) -> dict[str, str]:
     return stored
 
 
-def _renamed(dataset: xr.Dataset, names: dict[str, str]) -> xr.Dataset:
+def _renamed_present(dataset: xr.Dataset, names: dict[str, str]) -> xr.Dataset:
     return dataset.rename({old: new for old, new in names.items() if old in dataset.variables or old in dataset.dims})
 
 

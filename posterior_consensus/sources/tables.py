@@ -96,14 +96,14 @@ def named_as_wanted(
     array: xr.DataArray, frame: pd.DataFrame, dims: tuple[str, ...], rest: tuple[str | None, ...]
 ) -> xr.DataArray:
     """Rename the dimensions of a variable of a table that are not the draws'; `rest` are the user's names."""
-    return array.rename(dict(zip(array.dims[1:], _names(frame, dims, rest), strict=False)))
+    return array.rename(dict(zip(array.dims[1:], _names_of_dims(frame, dims, rest), strict=False)))
 
 
 def items_of_table(
     frame: pd.DataFrame, var_name: str | None, dims: tuple[str, ...], rest: tuple[str | None, ...]
 ) -> xr.DataArray:
     """Read all columns of a table as items; `rest` are the user's names of items and components."""
-    item_dim, *components = _names(frame, dims, rest)
+    item_dim, *components = _names_of_dims(frame, dims, rest)
     items = by_draw(frame, "the DataFrame", var_name, dims)
     if components:
         raise ValueError(
@@ -116,7 +116,7 @@ def items_of_table(
     return xr.DataArray(items.to_numpy(), coords, ("sample", item_dim))
 
 
-def _names(frame: pd.DataFrame, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> list[str]:
+def _names_of_dims(frame: pd.DataFrame, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> list[str]:
     """Names of the dimensions of items and components: the user's, that of the columns, or the usual ones."""
     own = None if frame.columns.name == "sample" else frame.columns.name  # a name of items to users, of draws here
     names = [rest[0] or name_or(own, "item"), *("component" if dim is None else dim for dim in rest[1:])]

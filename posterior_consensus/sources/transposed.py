@@ -113,16 +113,16 @@ class _Agreement(NamedTuple):
     def of(cls, vectors: Codes, others: Codes) -> "_Agreement":
         """Compare vectors (n, length) with others (m, length), which may be the same."""
         own, of_others = _n_alike(vectors), _n_alike(others)
-        mean, lowest = _index(vectors, others, own, of_others)
+        mean, lowest = _rand_indices(vectors, others, own, of_others)
         best, length = mean + lowest, vectors.shape[1]
         for share in _PLAIN:
             some, partners = (alike < share * length * (length - 1) / 2 for alike in (own, of_others))
             if min(some.sum(), partners.sum()) >= max(_LEAST_OTHER, len(vectors) // _LEAST):
-                best = max(best, sum(_index(vectors[some], others[partners], own[some], of_others[partners])))
+                best = max(best, sum(_rand_indices(vectors[some], others[partners], own[some], of_others[partners])))
         return cls(mean, lowest, best)
 
 
-def _index(vectors: Codes, others: Codes, own: Counts, of_others: Counts) -> tuple[float, float]:
+def _rand_indices(vectors: Codes, others: Codes, own: Counts, of_others: Counts) -> tuple[float, float]:
     """Mean and lowest decile of the adjusted Rand index of each vector and a few others, near and far.
 
     By Hubert and Arabie (1985), 10.1007/BF01908075, from the pairs of places where a vector has one label, of which

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posterior_consensus.answers.alignment import differences
+from posterior_consensus.answers.alignment import differences_in_words
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
 from posterior_consensus.answers.particles import Particles, missed, seen_from
@@ -533,7 +533,7 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
     """Weights of the groups with errors, and how their partitions differ from the consensus."""
     own, findings = alone(summary.partition.labels.values), [found.verdict]
     for group, labels in named_groups(summary):
-        changes = differences(own, labels, cluster_names(summary.partition, own))
+        changes = differences_in_words(own, labels, cluster_names(summary.partition, own))
         if (more := len(changes) - _MOST_CHANGES) > 0:
             changes[_MOST_CHANGES:] = [f"there {'is' if more == 1 else 'are'} {counted(more, 'further change')}"]
         other = f"In the partition of {group}, {'; '.join(changes)}."

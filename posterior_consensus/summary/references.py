@@ -9,7 +9,7 @@ import posterior_consensus
 
 def reference(key: str) -> str:
     """Authors, year, title, venue and link of an entry, in ASCII, which every terminal prints."""
-    fields = {name: _plain(value) for name, value in _fields(key).items()}
+    fields = {name: _as_ascii(value) for name, value in _fields(key).items()}
     names = [_with_initials(name) for name in fields["author"].split(" and ")]
     who = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     if "version" in fields:
@@ -23,21 +23,21 @@ def reference(key: str) -> str:
 
 def key_of(link: str) -> str | None:
     """Key of the entry with this address; None if there is none."""
-    return next((key for key in _entries() if link and _link(key) == link), None)
+    return next((key for key in _bibtex_by_key() if link and _link(key) == link), None)
 
 
 def cited_keys(text: str) -> list[str]:
     """Keys in square brackets, in order of first appearance."""
-    return [key for key in dict.fromkeys(re.findall(r"\[(\w+)\]", text)) if key in _entries()]
+    return [key for key in dict.fromkeys(re.findall(r"\[(\w+)\]", text)) if key in _bibtex_by_key()]
 
 
 def bibtex(keys: list[str]) -> str:
     """BibTeX entries of these keys."""
-    return "\n\n".join(_entries()[key] for key in keys)
+    return "\n\n".join(_bibtex_by_key()[key] for key in keys)
 
 
 @cache
-def _entries() -> dict[str, str]:
+def _bibtex_by_key() -> dict[str, str]:
     """BibTeX of every entry, by its key."""
     file = resources.files("posterior_consensus.summary").joinpath("references.bib").read_text(encoding="utf-8")
     file = file.replace("{VERSION}", f"{{{posterior_consensus.__version__}}}")
@@ -46,7 +46,7 @@ def _entries() -> dict[str, str]:
 
 def _fields(key: str) -> dict[str, str]:
     """Fields of an entry, as they are written: one on each line."""
-    return dict(re.findall(r"^  (\w+) = {(.+)},$", _entries()[key], re.MULTILINE))
+    return dict(re.findall(r"^  (\w+) = {(.+)},$", _bibtex_by_key()[key], re.MULTILINE))
 
 
 def _link(key: str) -> str:
@@ -62,7 +62,7 @@ def _with_initials(name: str) -> str:
     return ", ".join(filter(None, [last, " ".join(initials)]))
 
 
-def _plain(text: str) -> str:
+def _as_ascii(text: str) -> str:
     """LaTeX as ASCII: umlauts as two letters, other accents left out."""
     text = re.sub(r'\\"(\w)', r"\1e", text).replace("--", "-").replace("``", '"').replace("''", '"')
     return re.sub(r"\\(?:['`^~]|[cuv](?={))|[{}\\]", "", text)

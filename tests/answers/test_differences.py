@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.answers.alignment import differences
+from posterior_consensus.answers.alignment import differences_in_words
 from posterior_consensus.ensemble.partitions import canonical_labels
 
 
 def said(reference, partition, names=("a", "b", "c", "d", "e", "f")):
-    return differences(canonical_labels(np.array(reference)), canonical_labels(np.array(partition)), names)
+    return differences_in_words(canonical_labels(np.array(reference)), canonical_labels(np.array(partition)), names)
 
 
 BASE = [0] * 10 + [1] * 8 + [2] * 6

@@ -42,7 +42,7 @@ def test_model_of_random_perturbations(noise, tau):
 def test_of_many_pairs_some_are_looked_at_for_the_start(monkeypatch, rng):
     monkeypatch.setattr(implementation, "_PAIRS", 200)
     draws = noisy_draws(rng, 40, 30, 3, 0.5)
-    found = implementation._similarities(pc.as_partition_draws(draws), rng)
+    found = implementation._sampled_similarities(pc.as_partition_draws(draws), rng)
     every = reference.similarity(draws)[np.triu_indices(30, 1)]  # below 1, unlike that of an item with itself
     assert found.size == 200 and np.isin(found.round(12), every.round(12)).all()
     assert found.mean() == pytest.approx(every.mean(), abs=3 * every.std() / np.sqrt(200))

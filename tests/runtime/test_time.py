@@ -12,7 +12,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.answers.particle_search import ParticleSearch
-from posterior_consensus.cli import as_json
+from posterior_consensus.cli import summary_as_json
 from posterior_consensus.runtime import executor, progress
 from posterior_consensus.summary import steps
 from tests.helpers import Impatient
@@ -62,7 +62,7 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
     assert "No search for further groups of draws was made" in report
     again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.cut == summary.cut and again.modes is None and again.findings() == summary.findings()
-    assert json.loads(json.dumps(as_json(summary)))["modes"] is None
+    assert json.loads(json.dumps(summary_as_json(summary)))["modes"] is None
 
 
 def test_time_enough_changes_nothing():

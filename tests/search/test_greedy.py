@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from benchmarks.records import records
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.local_search import OnDraws, OnPairs
-from posterior_consensus.search.runs import Runs
+from posterior_consensus.search.runs import SearchRuns
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.helpers import check_all
@@ -297,13 +297,13 @@ def test_no_one_sample_of_the_draws_decides_where_runs_for_a_ratio_end():
 
 
 def test_rounds_along_thresholds_search_without_constraints_only_if_there_is_no_such_start(monkeypatch):
-    kinds, start_from = [], Runs.start_from
+    kinds, start_from = [], SearchRuns.start_from
 
     def noted(self, partitions, kind):
         kinds.append(kind)
         start_from(self, partitions, kind)
 
-    monkeypatch.setattr(Runs, "start_from", noted)
+    monkeypatch.setattr(SearchRuns, "start_from", noted)
     draws = noisy_draws(np.random.default_rng(9), 20, 15, 4, 0.5)
     free = find(draws, "pear")
     for starts in ([], [free]):

@@ -69,8 +69,10 @@ FORMS = {"R's posterior, rstan": "{}[{},{}]", "JAGS, NIMBLE": "{}[{}, {}]", "Sta
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_probabilities_in_columns(p, form, tmp_path):
     data = named(p, "p", form).assign(alpha=0.3).sample(frac=1, axis=1, random_state=1)  # names tell, not the order
-    data.to_csv(tmp_path / "p.csv")
-    for given in (data, tmp_path / "p.csv"):
+    separators = {"p.csv": ",", "p.tsv": "\t", "p.txt": " "}
+    for name, separator in separators.items():
+        data.to_csv(tmp_path / name, sep=separator)
+    for given in (data, *(tmp_path / name for name in separators)):
         for options in ({}, {"var_name": "p"}):
             soft = pc.as_allocation_probabilities(given, **options)
             assert_allclose(soft.probabilities, p, rtol=1e-12)

@@ -11,7 +11,6 @@ import xarray as xr
 from pyarrow import parquet
 
 import posterior_consensus as pc
-from posterior_consensus.sources import plain_files
 from tests.helpers import check, check_all, source_in
 
 IDS = ["unique_id_l", "unique_id_r"]
@@ -467,14 +466,6 @@ def test_functions_of_draws_refuse_a_table():
         check(function, TABLE, ValueError, [alone])
     for options, instead in (({"loss": "vi"}, "loss='binder'"), ({"method": "best_draw"}, "method='greedy'")):
         check(lambda chosen: pc.consensus_partition(TABLE, **chosen), options, ValueError, [alone, instead])
-
-
-def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
-    TABLE.to_parquet(tmp_path / "pairs.parquet")
-    (tmp_path / "bad.parquet").write_text("no Parquet")
-    check(pc.as_pair_similarity, tmp_path / "bad.parquet", ValueError, ["a Parquet file; 'bad.parquet'"])
-    monkeypatch.setattr(plain_files, "find_spec", lambda name: None)
-    check(pc.as_pair_similarity, tmp_path / "pairs.parquet", ImportError, ["'posterior-consensus[parquet]'"])
 
 
 def test_a_table_of_text_that_cannot_be_read(tmp_path):

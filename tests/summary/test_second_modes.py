@@ -10,7 +10,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.answers import modes
 from posterior_consensus.answers.particle_search import ParticleSearch
-from posterior_consensus.cli import as_json
+from posterior_consensus.cli import summary_as_json
 from posterior_consensus.summary import steps
 
 EXAMPLES = Path(__file__).parents[2] / "posterior_consensus" / "example_data"
@@ -41,8 +41,8 @@ def test_weights_of_modes_are_those_of_the_draws(two):
     expected = np.mean(two.draws.labels[:, 0] == two.draws.labels[:, 15])  # 0.7, up to noise
     np.testing.assert_allclose(two.modes.weights[0], expected, atol=0.05)
     np.testing.assert_array_equal(two.modes.partitions[0], FIRST)
-    assert two.seconds.keys() >= {"modes"} and as_json(two)["modes"]["status"] == "several groups"
-    assert len(as_json(two)["modes"]["labels"]) == 2
+    assert two.seconds.keys() >= {"modes"} and summary_as_json(two)["modes"]["status"] == "several groups"
+    assert len(summary_as_json(two)["modes"]["labels"]) == 2
     again = pc.results.Summary.from_dataset(two.to_dataset(), two.draws)
     assert again.findings() == two.findings() and again.modes.status == two.modes.status
 
@@ -88,7 +88,7 @@ def test_a_search_that_ended_early_does_not_deny_modes(reason, undrawn, monkeypa
     by = "time limit" if reason == "seconds" else "Ctrl-C"
     for said in (str(summary), str(again), summary.methods_text(), " ".join(summary.findings()), page):
         assert "none found" not in said and "no second" not in said and by in said
-    assert as_json(summary)["modes"]["status"] == "unknown"
+    assert summary_as_json(summary)["modes"]["status"] == "unknown"
 
 
 @pytest.mark.parametrize("independent", [False, True])

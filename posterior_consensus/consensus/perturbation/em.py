@@ -68,7 +68,7 @@ def maximize(
     if table is None:
         table = draws.table(memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
-    noise = _noise(draws, np.minimum(agreement, n_items), draws.widths(n_clusters), n_items)
+    noise = _likeliest_noise(draws, np.minimum(agreement, n_items), draws.widths(n_clusters), n_items)
     shares = (memberships.sum(axis=0) + 0.5) / (n_items + 0.5 * n_clusters)
     return ModelParameters(matches, entropies, agreement, noise, shares)
 
@@ -139,7 +139,7 @@ def _matches(draws: ModelDraws, table: Floats, noise: Floats | None) -> tuple[Fl
     return matches, entropies, agreement
 
 
-def _noise(draws: ModelDraws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
+def _likeliest_noise(draws: ModelDraws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
     """Most probable noise of each draw, or of all draws."""
     agree, differ = draws.counts * agreement, draws.counts * (n_items - agreement)
     if draws.per_draw:
@@ -235,12 +235,12 @@ def kept(state: State, clusters: npt.NDArray[np.intp]) -> Floats:
 
 def _from_draw(draws: ModelDraws, row: int, n_clusters: int) -> State:
     """Ascend from one draw, by the best matchings and then by all matchings."""
-    memberships = _memberships(draws.labels.values[row].astype(np.intp), n_clusters)
+    memberships = _first_memberships(draws.labels.values[row].astype(np.intp), n_clusters)
     state, _, _ = climb(draws, memberships, None, _FIRST_STEPS, _ROUGHLY)
     return _short_climb(draws, state, np.arange(n_clusters))
 
 
-def _memberships(labels: npt.NDArray[np.intp], n_clusters: int) -> Floats:
+def _first_memberships(labels: npt.NDArray[np.intp], n_clusters: int) -> Floats:
     """Initial memberships from labels; items beyond the `n_clusters` largest clusters get equal memberships."""
     sizes = np.bincount(labels)
     rank = np.argsort(np.argsort(-sizes, kind="stable"))[labels]

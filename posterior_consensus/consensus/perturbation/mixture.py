@@ -105,7 +105,8 @@ def _coordinates(draws: ModelDraws, number: int) -> Floats:
 def _likely(draws: ModelDraws, states: list[State]) -> Floats:
     """Responsibilities (N, G) of modes that were fitted to other draws."""
     likelihoods = [
-        draw_log_likelihoods(draws, _parameters(draws, state)._replace(noise=_noise(draws, state))) for state in states
+        draw_log_likelihoods(draws, _parameters(draws, state)._replace(noise=_noise_of_mode(draws, state)))
+        for state in states
     ]
     logits = np.stack(likelihoods, axis=1)
     return np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
@@ -120,7 +121,7 @@ def _climb(draws: ModelDraws, states: list[State], responsibilities: Floats, mos
     change = np.inf
     while change > _SAME and len(trace) < most_steps:
         before, given = states, responsibilities
-        shares = _shares(draws, given)
+        shares = _shares_of_modes(draws, given)
         parameters = [_parameters(_part(draws, r), state) for r, state in zip(given.T, states, strict=True)]
         logits = np.log(shares) + np.stack([draw_log_likelihoods(draws, each) for each in parameters], axis=1)
         totals = logsumexp(logits, axis=1, keepdims=True)
@@ -134,7 +135,7 @@ def _climb(draws: ModelDraws, states: list[State], responsibilities: Floats, mos
     alive = draws.counts @ responsibilities >= _LEAST
     occupied = [np.unique(state.labels) for state in states]
     if alive.all() and all(o.size == state.parameters.shares.size for o, state in zip(occupied, states, strict=True)):
-        shares = _shares(draws, responsibilities)
+        shares = _shares_of_modes(draws, responsibilities)
         parts = [_part(draws, r) for r in responsibilities.T]
         memberships = [held_out_memberships(part, state) for part, state in zip(parts, states, strict=True)]
         converged = bool(change <= _SAME)
@@ -155,15 +156,15 @@ def _part(draws: ModelDraws, responsibilities: Floats) -> ModelDraws:
 
 
 def _parameters(draws: ModelDraws, state: State) -> ModelParameters:
-    return maximize(draws, state.memberships, _noise(draws, state))
+    return maximize(draws, state.memberships, _noise_of_mode(draws, state))
 
 
-def _noise(draws: ModelDraws, state: State) -> Floats:
+def _noise_of_mode(draws: ModelDraws, state: State) -> Floats:
     """Noise (N,) of a mode, equal in all draws."""
     return np.full(draws.counts.size, state.parameters.noise[0])
 
 
-def _shares(draws: ModelDraws, responsibilities: Floats) -> Floats:
+def _shares_of_modes(draws: ModelDraws, responsibilities: Floats) -> Floats:
     totals = draws.counts @ responsibilities + 0.5
     return totals / totals.sum()
 
@@ -200,7 +201,7 @@ def as_independent(draws: ModelDraws, fitted: Mixture, chains: list[Rows]) -> Mo
     1 / tau. So a run of equal successive draws counts at most as 1 + 3 p / (1 - p) draws, where p is the share of this
     partition among the draws outside the run: p / (1 - p) more draws are expected if draws are independent.
     """
-    tau = _autocorrelation_time(_agreement(draws, fitted), chains)
+    tau = _autocorrelation_time(_agreement_with_modes(draws, fitted), chains)
     which = distinct_rows(draws.labels.values)[1]
     run = _runs(which, chains)
     own, equal = (np.bincount(one, draws.counts)[one] for one in (run, which))
@@ -209,7 +210,7 @@ def as_independent(draws: ModelDraws, fitted: Mixture, chains: list[Rows]) -> Mo
     return draws._replace(counts=draws.counts * np.minimum(1 / tau, most / own))
 
 
-def _agreement(draws: ModelDraws, fitted: Mixture) -> Floats:
+def _agreement_with_modes(draws: ModelDraws, fitted: Mixture) -> Floats:
     """Agreement (N, items) of the labels of some items with each draw's mode, minus its mean over the mode's draws."""
     items = np.unique(np.linspace(0, draws.n_items - 1, min(draws.n_items, _FOLLOWED)).round().astype(int))
     rows = draws.starts[:-1, np.newaxis] + draws.labels.values[:, items]

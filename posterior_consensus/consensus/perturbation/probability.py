@@ -56,7 +56,7 @@ class Mode(NamedTuple):
         log_sums = np.full(draws.n_draws, -np.inf)
         n_clusters = draws.backend.n_clusters
         for number in np.unique(n_clusters[n_clusters <= n_labels]):
-            for rows in _parts(np.flatnonzero(n_clusters == number), table.shape[1]):
+            for rows in _parts_in_memory(np.flatnonzero(n_clusters == number), table.shape[1]):
                 log_sums[rows] = _log_sums(table[draws.starts[rows, np.newaxis] + np.arange(number)], spare)
         return log_sums + draws.n_items * np.log(self.noise / n_labels)
 
@@ -76,7 +76,7 @@ def is_exact(modes: Sequence[Mode], n_clusters: Integers) -> npt.NDArray[np.bool
     return np.minimum(n_clusters, max(mode.memberships.shape[1] for mode in modes)) <= WIDEST
 
 
-def _parts(rows: npt.NDArray[np.intp], n_clusters: int) -> list[npt.NDArray[np.intp]]:
+def _parts_in_memory(rows: npt.NDArray[np.intp], n_clusters: int) -> list[npt.NDArray[np.intp]]:
     """Parts of the rows that fit into memory."""
     return [rows[part] for part in memory.parts(rows.size, 32 << min(n_clusters, WIDEST))]
 

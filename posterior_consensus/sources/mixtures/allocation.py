@@ -48,7 +48,7 @@ def draws_of_model(
 ) -> PartitionDraws:
     """Allocation probabilities from a model and its posterior, opened; arguments as in `allocation_probabilities`."""
     check_arguments(model, data, var_name)
-    probabilities, log_density = _probabilities(
+    probabilities, log_density = _probabilities_of_variable(
         model, group_dataset(data, group), var_name, group, observed, progressbar
     )
     *dims, item_dim, component_dim = (str(dim) for dim in probabilities.dims)
@@ -83,7 +83,7 @@ def check_arguments(model: Any, draws: Any, var_name: Any) -> None:
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
 
 
-def _probabilities(
+def _probabilities_of_variable(
     model: Any,
     dataset: xr.Dataset,
     var_name: str | None,

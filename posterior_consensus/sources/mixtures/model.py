@@ -195,7 +195,7 @@ def dims_of(model: Any, name: str) -> tuple[str, ...]:
     return tuple(str(dim) for dim in model.named_vars_to_dims.get(name, ()) or ())
 
 
-def length_of(model: Any, dim: str) -> int:
+def length_of_dim(model: Any, dim: str) -> int:
     """Length of a named dimension."""
     return int(evaluated(model.dim_lengths[dim]))
 
@@ -207,7 +207,7 @@ def component_dim(model: Any, core: Any, n_components: int, item_dims: tuple[str
     # Components come last in weights, but before the features in means and covariances.
     candidates = [dim for v in ancestors([weights], model.free_RVs) for dim in reversed(_registered_dims(model, v))]
     candidates += [dim for v in parameters for dim in _registered_dims(model, v)]
-    named = (dim for dim in candidates if dim not in item_dims and length_of(model, dim) == n_components)
+    named = (dim for dim in candidates if dim not in item_dims and length_of_dim(model, dim) == n_components)
     return next(named, "component")
 
 

@@ -20,7 +20,7 @@ from posterior_consensus.sources.mixtures.model import (
     ancestors,
     data_of,
     dims_of,
-    length_of,
+    length_of_dim,
     python_mode,
 )
 
@@ -100,7 +100,7 @@ def _values(model: Any, variable: Any, array: xr.DataArray, dims: tuple[str, ...
         rest = list(named)
     array = array.transpose(*dims, *rest)
     shape = array.shape[len(dims) :]
-    wanted = tuple(length_of(model, dim) for dim in named) if named else variable.type.shape
+    wanted = tuple(length_of_dim(model, dim) for dim in named) if named else variable.type.shape
     fits = len(wanted) == len(shape) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
     if not fits:
         raise ValueError(

@@ -36,7 +36,7 @@ class Choice(NamedTuple):
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, beginning with the reported partition, and sentences on omissions."""
     draws, own = some_draws(summary.draws), alone(summary.partition.labels.values)
-    choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
+    choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *_choices_of_groups(summary)], list[str]()
     missing = list[str]()
     few, words = summary.partition.n_clusters <= _MOST_CLUSTERS, summary.words
     for name, along, fits in (
@@ -56,7 +56,7 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
     return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in choices], notes
 
 
-def _groups(summary: SummaryRecord) -> Iterator[Choice]:
+def _choices_of_groups(summary: SummaryRecord) -> Iterator[Choice]:
     for k, (name, labels) in enumerate(named_groups(summary)):
         yield Choice("mode", k + 1.0, labels, name)
 

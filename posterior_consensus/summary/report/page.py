@@ -22,14 +22,14 @@ from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.glossary import glossary
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
 from posterior_consensus.summary.report.still import (
-    clusters,
+    clusters_as_html,
     figures,
     folded,
     of_layers,
     of_links,
     pairs_heading,
     spoken_table,
-    table,
+    table_as_html,
     uncertain,
 )
 from posterior_consensus.summary.text import findings, methods_text
@@ -69,7 +69,10 @@ def write_layers_report(
     dim, first = str(layers.index.name), next(iter(summaries.values()))
     words = first.words
     with written_whole(path) as new:
-        sections = {"Findings": _findings(sentences, status, first=status not in _GOOD), "Layers": table(layers)}
+        sections = {
+            "Findings": _findings(sentences, status, first=status not in _GOOD),
+            "Layers": table_as_html(layers),
+        }
         if comparison is not None:
             flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
             heading, about = "Distances between layers", _FLOWS
@@ -83,7 +86,7 @@ def write_layers_report(
             if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items
                 given = summaries, comparison.partitions, dim
                 sections |= _interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar)
-        each = [folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()]
+        each = [folded(html.escape(f"{dim} {name}"), clusters_as_html(one)) for name, one in summaries.items()]
         sections |= {"Clusters of each layer": "".join(each), _METHODS: f"<pre>{html.escape(methods)}</pre>"}
         new.write_text(whole_page(title, head, first.seed, sections, words), encoding="utf-8")
     return path
@@ -91,7 +94,7 @@ def write_layers_report(
 
 def _long(frame: pd.DataFrame) -> str:
     """A table, folded if it has many rows."""
-    rows = table(frame.head(_MOST_FOLDED))
+    rows = table_as_html(frame.head(_MOST_FOLDED))
     return (
         rows if len(frame) <= _MOST_ROWS else folded(f"{min(len(frame), _MOST_FOLDED):,} of {len(frame):,} rows", rows)
     )
@@ -127,17 +130,17 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         "Findings": _findings(findings(summary), summary.diagnosis.status, first=bool(in_doubt(summary))),
         **{head: "".join(parts) for head, parts in of_links(summary).items()},
         **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
-        "Clusters": clusters(summary),
+        "Clusters": clusters_as_html(summary),
         **{head: "".join(parts) for head, parts in stills.items()},
         "Items least sure of their cluster": spoken_table(summary, uncertain(summary)),
-        **_compared(summary),
+        **_section_on_chains(summary),
         _METHODS: f"<pre>{html.escape(methods_text(summary))}</pre>",
         "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
     }
     return whole_page(headline(summary), _head(summary), summary.seed, sections, words)
 
 
-def _compared(summary: SummaryRecord) -> dict[str, str]:
+def _section_on_chains(summary: SummaryRecord) -> dict[str, str]:
     """Section on the convergence of chains, or on the groups of runs, if there are several."""
     samples = summary.draws.samples
     if len(samples.chains) == 1 and not samples.series:

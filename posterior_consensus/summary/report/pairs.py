@@ -20,7 +20,7 @@ from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.pair_facts import facts_of, methods_text
 from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.report.page import coded, whole_page
-from posterior_consensus.summary.report.still import figure, folded, table
+from posterior_consensus.summary.report.still import figure, folded, table_as_html
 
 _MOST_COMPONENTS, _MOST_OPEN = 40, 8  # components listed, and unfolded
 _MOST_DRAWN = 30  # records of a component with a picture
@@ -56,12 +56,12 @@ def _page(summary: PairsRecord) -> str:
         "Findings": f'<ul>{listed}</ul><p class="verdict">{coded(" ".join(verdict.findings))}</p>',
         "Pairs to review": _review(summary)
         + figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel)),
-        "Components": "".join(_components(summary)),
+        "Components": "".join(_sections_of_components(summary)),
         "Along the threshold": ""
         if summary.curve is None
-        else table(summary.curve.to_dataframe().dropna(axis="columns", how="all")),
+        else table_as_html(summary.curve.to_dataframe().dropna(axis="columns", how="all")),
         "For the section on methods": f"<pre>{html.escape(methods_text(summary))}</pre>",
-        "Time": table(pd.DataFrame({"seconds": summary.seconds})),
+        "Time": table_as_html(pd.DataFrame({"seconds": summary.seconds})),
     }
     return whole_page(
         title, " ".join(first), summary.seed, {name: body for name, body in sections.items() if body}, None
@@ -71,10 +71,10 @@ def _page(summary: PairsRecord) -> str:
 def _review(summary: PairsRecord) -> str:
     """Pairs for a clerk, the first of them unfolded."""
     pairs = display.with_names_as_text(summary.links.review(_MOST_TO_REVIEW), ("first", "second"))
-    first = table(pairs.head(_FIRST_TO_REVIEW))
+    first = table_as_html(pairs.head(_FIRST_TO_REVIEW))
     if len(pairs) <= _FIRST_TO_REVIEW:
         return first
-    return first + folded(f"The first {len(pairs):,} pairs", table(pairs))
+    return first + folded(f"The first {len(pairs):,} pairs", table_as_html(pairs))
 
 
 class _Part(NamedTuple):
@@ -94,7 +94,7 @@ class _Part(NamedTuple):
         return np.equal(self.own[self.first], self.own[self.second])
 
 
-def _components(summary: PairsRecord) -> Iterator[str]:
+def _sections_of_components(summary: PairsRecord) -> Iterator[str]:
     component = summary.component.values
     order = np.argsort(component, kind="stable")
     sizes = np.bincount(component)
@@ -136,7 +136,7 @@ def _section(summary: PairsRecord, part: _Part, *, is_open: bool, is_proven: boo
     proven = "" if is_proven else ", not proven optimal"
     title = f"{records} in {clusters}{proven}: {html.escape(display.listed(part.names, 4))}"
     picture = _picture(part, summary.tau) if part.at.size <= _MOST_DRAWN else ""
-    body = f"{picture}{_clusters(part)}{_pairs(part, summary.tau)}"
+    body = f"{picture}{_clusters(part)}{_table_of_pairs(part, summary.tau)}"
     return folded(title, body).replace("<details>", "<details open>" if is_open else "<details>", 1)
 
 
@@ -147,10 +147,10 @@ def _clusters(part: _Part) -> str:
     members = [[part.names[k] for k in np.flatnonzero(part.own == number)] for number in shown]
     columns = {"size": list(map(len, members)), "records": [display.listed(names, most) for names in members]}
     index = pd.Index([part.numbers[k] for k in shown], name="cluster", tupleize_cols=False)
-    return table(pd.DataFrame(columns, index))
+    return table_as_html(pd.DataFrame(columns, index))
 
 
-def _pairs(part: _Part, tau: float) -> str:
+def _table_of_pairs(part: _Part, tau: float) -> str:
     """Pairs of a component, those with a score near the threshold first."""
     order = np.argsort(np.abs(part.score - tau), kind="stable")[:_MOST_PAIRS]
     columns = {

@@ -57,7 +57,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
     data, pictured = _data(summary, shown), draws.of_items(shown)
     counted = None if draws.denominator() is None or draws.has_noise else pictured.as_pairs()
     matrix = counted if shown.size == draws.n_items else None
-    listed, of_items = _partitions(draws, matrix, choices, summary.items)
+    listed, of_items = _packed_partitions(draws, matrix, choices, summary.items)
     meta = {
         **_clusters(summary.items, choices),
         "chains": [{"name": str(name), "share": share} for name, share in chains.items()],
@@ -67,7 +67,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
         "notes": notes,
         "words": summary.words._asdict(),
     }
-    arrays = _similarities(pictured, len(chains), choices[0].labels[shown]) | of_items
+    arrays = _packed_similarities(pictured, len(chains), choices[0].labels[shown]) | of_items
     return _packed(items, shown, data | _map(pictured if counted is None else counted), meta, arrays)
 
 
@@ -86,7 +86,7 @@ def payload_of_layers(
     for given, summary in zip(labels, track(summaries.values(), "Layers", progressbar=progressbar), strict=True):
         here = np.flatnonzero(given >= 0)
         at = here[items.take(here).order_of(summary.draws.items, "layer")]
-        columns.append(_spread(_of_reported(given[at], summary.items), at, items.n_items, len(partitions.names)))
+        columns.append(_expanded(_of_reported(given[at], summary.items), at, items.n_items, len(partitions.names)))
         own = np.full(items.n_items, -1)
         own[at] = np.arange(at.size)
         inside, matrix = np.flatnonzero(own[shown] >= 0), np.zeros_like(total)
@@ -125,7 +125,7 @@ def _in_short(summary: SummaryRecord) -> str:
     return f"{display.counted(best.n_clusters, 'cluster')}, {expected}"
 
 
-def _spread(column: Arrays, at: npt.NDArray[np.intp], n_items: int, absent: int) -> Arrays:
+def _expanded(column: Arrays, at: npt.NDArray[np.intp], n_items: int, absent: int) -> Arrays:
     """Columns of the table for a partition of some items, expanded to all items."""
     fill = dict.fromkeys(column, _MISSING) | {"labels": absent, "nearest": -1}
     columns = {name: np.full(n_items, fill[name], values.dtype) for name, values in column.items()}
@@ -146,7 +146,7 @@ def _shown(n_items: int, n_matrices: int) -> npt.NDArray[np.intp]:
     return some_of(n_items, most, most)
 
 
-def _similarities(draws: PartitionDraws, n_matrices: int, labels: Labels) -> Arrays:
+def _packed_similarities(draws: PartitionDraws, n_matrices: int, labels: Labels) -> Arrays:
     """Similarities (n_matrices, n_pairs) of the pairs above the diagonal, row by row, and an order of the items."""
     upper = np.triu_indices(draws.n_items, 1)
     matrices = [draws] if n_matrices == 1 else [chain for _, chain in draws.by_chain()]
@@ -191,7 +191,7 @@ def _along(items: Items) -> Floats | None:
     return index.to_numpy().astype(np.float64)
 
 
-def _partitions(
+def _packed_partitions(
     draws: PartitionDraws, matrix: PairSimilarity | None, choices: list[Choice], items: ItemUncertainty
 ) -> tuple[list[dict[str, Any]], Arrays]:
     """The choices with their rows in the arrays, from the matrix of the draws if given; equal ones share a row."""

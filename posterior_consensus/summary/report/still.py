@@ -167,7 +167,7 @@ def _on_dark(png: bytes, *, is_map: bool) -> bytes:
     return buffer.getvalue()
 
 
-def table(frame: pd.DataFrame) -> str:
+def table_as_html(frame: pd.DataFrame) -> str:
     """Return a table as HTML."""
     return display.with_decimals(frame, "-", ",").to_html(na_rep="-", border=0)
 
@@ -175,10 +175,10 @@ def table(frame: pd.DataFrame) -> str:
 def spoken_table(summary: SummaryRecord, frame: pd.DataFrame) -> str:
     """Return a table as HTML whose columns and rows are called as runs are, if the draws are runs."""
     if summary.draws.samples.series:
-        return table(frame)
+        return table_as_html(frame)
     words = summary.words
     columns = {"probability": words.probability, "mcse": words.mcse}
-    return table(frame.rename(columns=columns, index={"draws": words.draws}))
+    return table_as_html(frame.rename(columns=columns, index={"draws": words.draws}))
 
 
 def folded(title: str, body: str) -> str:
@@ -186,9 +186,9 @@ def folded(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>{body}</details>"
 
 
-def clusters(summary: SummaryRecord) -> str:
+def clusters_as_html(summary: SummaryRecord) -> str:
     """Return the table of clusters, folded if there are many, and their items."""
-    rows, number = table(summary.to_dataframe()), summary.partition.n_clusters
+    rows, number = table_as_html(summary.to_dataframe()), summary.partition.n_clusters
     return (folded(display.counted(number, "cluster"), rows) if number > MANY else rows) + _members(summary)
 
 
@@ -200,14 +200,15 @@ def _members(summary: SummaryRecord) -> str:
     parts = np.split(order, np.cumsum(np.bincount(labels))[:-1])
     most = labels.size if labels.size <= _MOST_LISTED else max(1, _MOST_LISTED // len(parts))
     rows = "".join(
-        f"<tr><th>{html.escape(str(name))}</th><td style='text-align:left'>{_named(items, members, most)}</td></tr>"
+        f"<tr><th>{html.escape(str(name))}</th>"
+        f"<td style='text-align:left'>{_names_as_html(items, members, most)}</td></tr>"
         for name, members in zip(names, parts, strict=True)
     )
     title = "All items by cluster" if most == labels.size else f"The first {most:,} items of each cluster"
     return folded(title, f"<table>{rows}</table>")
 
 
-def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
+def _names_as_html(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
     """Return names as HTML, isolated so that none changes the text direction of the next."""
     names = (
         html.escape(name) if name.isascii() else f"<bdi>{html.escape(name)}</bdi>"
