@@ -290,7 +290,9 @@ def review(summary: PairsRecord, counts: Counts) -> Fact:
     )
     said = f"{as_text(first)} and {as_text(second)}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
     kept = ", the constraints kept" if summary.pairs.constraints else ""
-    finding = f"The closest call is that of {said}: {_other_decision(increase, exact)}{kept}. A clerk should begin there."
+    finding = (
+        f"The closest call is that of {said}: {_other_decision(increase, exact)}{kept}. A clerk should begin there."
+    )
     return Fact("look first at", f"{said}; the next are below, more in `links.review()`", [finding])
 
 

@@ -184,7 +184,9 @@ def test_every_register_says_among_which_partitions_a_proof_is(tmp_path, capsys,
     (closest,) = [one for one in of(source).findings() if "closest call" in one]
     assert "b and c" in closest and "by 0.4 expected pairs, the constraints kept" in closest
     open_one = unproven(of(source), unproven_sizes=[2])
-    assert "0.25 expected pairs more than the best partition that keeps the constraints" in " ".join(open_one.findings())
+    assert "0.25 expected pairs more than the best partition that keeps the constraints" in " ".join(
+        open_one.findings()
+    )
 
 
 @pytest.mark.parametrize("dim", ["similarity", "cluster", "size", "link", "decision", "first", "component"])
