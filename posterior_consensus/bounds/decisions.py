@@ -83,19 +83,19 @@ def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, 
     within = changes.block_of[one] == changes.block_of[other]
     increase, exact, deficit = changes.within_blocks(one[within], other[within])
     order, size = np.lexsort((number[within], increase)), _REPEATS * most
-    while True:  # rises are cheaper than to tell decisions apart
-        first = order[:size]
-        at = np.flatnonzero(within)[first]
-        told_apart = changes.told_apart(one[at], other[at], increase[first])
-        found, is_full = _smallest(Decisions(number[at], increase[first], exact[first], *told_apart), most)
+    while True:  # decisions of the least rises alone are told apart, which takes longer than the rises
+        some = order[:size]
+        at = np.flatnonzero(within)[some]
+        told_apart = changes.told_apart(one[at], other[at], increase[some])
+        found, is_full = _smallest(Decisions(number[at], increase[some], exact[some], *told_apart), most)
         if is_full or size >= order.size:
             break
         size *= _REPEATS
     number, one, other = number[~within], one[~within], other[~within]
     least = -changes.weight(one, other) - deficit[changes.block_of[one]] - deficit[changes.block_of[other]]
     order = np.argsort(least, kind="stable")
-    for at in range(0, order.size, _AT_ONCE):
-        chosen = order[at : at + _AT_ONCE]
+    for start in range(0, order.size, _AT_ONCE):
+        chosen = order[start : start + _AT_ONCE]
         if is_full and least[chosen[0]] > found.increase[-1]:
             break
         limit = found.increase[-1] if is_full else np.inf

@@ -73,12 +73,12 @@ def read_pairs(
 ) -> ScoredPairs:
     """Read a table of scored pairs; arguments as in :func:`as_pair_similarity`."""
     _check_unscored(unscored)
-    data = columns_of_dedupe(data) if isinstance(data, np.ndarray) else data
+    data = columns_of_dedupe(data) if isinstance(data, np.ndarray) else Path(data) if isinstance(data, str) else data
     present = _columns_at(data, "data")
     if not present:
         raise TypeError(
             "`left`, `right` and `probability` name columns of `data`, a table or the path of one; got "
-            f"{repr(data) if isinstance(data, str) else type(data).__name__}."
+            f"{type(data).__name__}."
         )
     columns = Columns(*_sides(present, left, right), _score(present, probability))
     names = [*columns.left, *columns.right]
@@ -252,10 +252,9 @@ def _names_in(data: Any, columns: list[Any]) -> pd.DataFrame:
 
 def _beside(names: pd.Index, others: pd.Index) -> pd.Index:
     """Names of a file of text, as they are compared with others: its integers are text beside text."""
-    if names.nlevels > 1:
-        if names.nlevels != others.nlevels:
-            return names
-        return names.set_levels([_beside(*levels) for levels in zip(names.levels, others.levels, strict=True)])
+    if isinstance(names, pd.MultiIndex) and isinstance(others, pd.MultiIndex):
+        levels: Any = [_beside(*pair) for pair in zip(names.levels, others.levels, strict=False)]
+        return names.set_levels(levels) if names.nlevels == others.nlevels else names
     return names.astype(str) if (names.inferred_type, others.inferred_type) == ("integer", "string") else names
 
 
