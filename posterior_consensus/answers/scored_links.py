@@ -235,9 +235,10 @@ class ScoredLinks(Stored):
             A row for each decision: the columns of :meth:`to_dataframe`, and
 
             - ``increase``: by how much the expected loss rises if the pair is decided the other way and everything else
-              in its component, or its two components, is chosen anew at best. The unit is that of the loss without its
-              scale: for Binder's default loss, the expected number of pairs on which the partition is wrong. The
-              smallest is first. It is negative if the partition is not optimal.
+              in its component, or its two components, is chosen anew at best, with the constraints kept. The unit is
+              that of the loss without its scale: for Binder's default loss, the expected number of pairs on which the
+              partition is wrong. The smallest is first. It is negative if another partition that keeps the constraints
+              is better.
             - ``exact``: whether it is that number. Otherwise, for components of more than 14 records, it is a bound
               from above: only either record moves, their clusters are joined, or a small cluster is divided at best.
 

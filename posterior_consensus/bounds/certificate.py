@@ -137,7 +137,8 @@ class Certificate(Stored):
     expected_loss : float
         That of the partition, in the loss's unit.
     lower_bound : float
-        No partition's expected loss is below it; for "within_variance", of no partition with as many clusters or fewer.
+        No partition's expected loss is below it; for "within_variance", of no partition with as many clusters or fewer,
+        and for scored pairs with constraints, of none that keeps them.
     method : str
         How the bound was found: the most laborious kind of work that was needed.
     seconds : float

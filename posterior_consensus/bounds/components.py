@@ -228,7 +228,9 @@ def components_of(source: PairSource, loss: Loss) -> Decomposition | None:
     if isinstance(source, ScoredPairs):
         return decomposed(source, record)
     draws = source.counted_draws
-    return None if draws is None or not has_few_pairs(draws) else _decomposed_draws(draws.without_zero_weights(), record)
+    if draws is None or not has_few_pairs(draws):
+        return None
+    return _decomposed_draws(draws.without_zero_weights(), record)
 
 
 def _decomposed_draws(draws: PartitionDraws, loss: PartitionLoss) -> Decomposition | None:

@@ -53,7 +53,8 @@ class ConsensusPartition(HasLabels, Stored):
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
     lower_bound : float or None
-        Lower bound of the expected loss of all partitions, for Binder's loss with any costs; None for other losses.
+        Lower bound of the expected loss of all partitions, or, of scored pairs with constraints, of those that keep
+        them; for Binder's loss with any costs, None for other losses.
     info : Info or None
         Record of the search, :class:`SearchInfo` for "greedy", or :class:`ComponentsInfo` if the search under Binder's
         loss went by component: of scored pairs, and of draws of many small clusters.

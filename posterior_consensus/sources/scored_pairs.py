@@ -69,27 +69,24 @@ def read_pairs(
 ) -> ScoredPairs:
     """Read a table of scored pairs; arguments as in :func:`as_pair_similarity`."""
     _check_unscored(unscored)
-    is_path = isinstance(data, (str, Path))
-    data = columns_of_dedupe(data) if isinstance(data, np.ndarray) else data
-    if is_path and not Path(data).exists():
-        raise FileNotFoundError(f"`data` must be a path to a file; there is no {str(data)!r}.")
-    present = columns_of_file(data) if is_path else _columns_in(data)
+    data = columns_of_dedupe(data) if isinstance(data, np.ndarray) else Path(data) if isinstance(data, str) else data
+    present = _columns_at(data, "data")
     if not present:
         raise TypeError(
             "`left`, `right` and `probability` name columns of `data`, a table or the path of one; got "
-            f"{repr(str(data)) if is_path else type(data).__name__}."
+            f"{type(data).__name__}."
         )
     columns = Columns(*_sides(present, left, right), _score(present, probability))
-    wanted = list(dict.fromkeys([*columns.left, *columns.right, columns.score]))
     names = [*columns.left, *columns.right]
-    table = read_columns(data, wanted, names) if is_path else _table(data, wanted)
+    table = _columns_of(data, list(dict.fromkeys([*names, columns.score])), names)
     scores = _scores(table, columns)
-    codes, found = _names(table, columns, as_text=is_path and format_of(data).is_text)
+    codes, index = _names(table, columns, as_text=_is_text(data))
     _check_not_missing(codes, table, columns, scores)
     known = None if items is None else _known(items, len(columns.left))
-    index = found if known is None else known.names
     if known is not None:
-        codes = _among(codes, found, known.names, table, columns)
+        found = index
+        index = _beside(known.names, found) if _is_text(items) else known.names
+        codes = _among(codes, _beside(found, index) if _is_text(data) else found, index, table, columns)
     if not len(index):
         raise ValueError("`data`, a table of pairs, must have at least one; got none. Or name the records by `items`.")
     named = Items(len(index), *_coords(index, item_dim, known))
@@ -231,14 +228,30 @@ def _columns_at(data: Any, argument: str) -> list[Any]:
     raise ValueError(f"`{argument}` must be a path to a table, not to an array; got {str(data)!r}.")
 
 
+def _is_text(data: Any) -> bool:
+    """Whether data is the path of a table of text, in which integers are names like others."""
+    return _is_path(data) and format_of(data).is_text
+
+
 def _columns_of(data: Any, columns: list[Any], names: list[Any]) -> pd.DataFrame:
     """Some columns of a table or of the file of one, of which `names` have names of records."""
-    if not _is_path(data):
-        return _table(data, columns)
-    table = read_columns(data, columns, names)
-    if not format_of(data).is_text:
+    return read_columns(data, columns, names) if _is_path(data) else _table(data, columns)
+
+
+def _names_in(data: Any, columns: list[Any]) -> pd.DataFrame:
+    """Columns of names in a table or in the file of one; in text, integers where a whole column is written so."""
+    table = _columns_of(data, columns, columns)
+    if not _is_text(data):
         return table
-    return table.assign(**{one: _integers_in(table[one].to_numpy(object)) for one in names})
+    return table.assign(**{name: _integers_in(table[name].to_numpy(object)) for name in columns})
+
+
+def _beside(names: pd.Index, others: pd.Index) -> pd.Index:
+    """Names of a file of text, as they are compared with others: its integers are text beside text."""
+    if isinstance(names, pd.MultiIndex) and isinstance(others, pd.MultiIndex):
+        levels: Any = [_beside(*pair) for pair in zip(names.levels, others.levels, strict=False)]
+        return names.set_levels(levels) if names.nlevels == others.nlevels else names
+    return names.astype(str) if (names.inferred_type, others.inferred_type) == ("integer", "string") else names
 
 
 def _sides(present: Sequence[Any], left: Any, right: Any, table: str = "data") -> tuple[list[Any], list[Any]]:
@@ -432,7 +445,7 @@ def _known(items: Any, n_columns: int | None) -> _Known:
                 f"`items`, a table, must have columns {_NAME!r} and, if names repeat among data sets, {_DATA_SET!r}; "
                 f"present: {listing(present[:_SHOWN])}. Rename them, or give one column, items=table[name]."
             )
-        table = _columns_of(items, wanted, wanted)
+        table = _names_in(items, wanted)
         if len(wanted) == 2 and n_columns != 1:
             index: pd.Index = pd.MultiIndex.from_arrays([_present_names(table[name]) for name in wanted])
         else:
@@ -554,11 +567,13 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
     if present := _columns_at(pairs, argument):
         sides = _sides_of_review(present) or _sides(present, left, right, argument)
         columns = [*sides[0], *sides[1]]
-        table = _columns_of(pairs, columns, columns)
+        table = _names_in(pairs, columns)
         named = [
             pd.MultiIndex.from_frame(table[side]) if len(side) == 2 else _index(table[side[0]].to_numpy(object))
             for side in sides
         ]
+        if _is_text(pairs):
+            named = [_beside(side, index) for side in named]
     else:
         listed = _listed_pairs(argument, pairs)
         named = [_index(_objects(side)) for side in zip(*listed, strict=True)] or [pd.Index([]), pd.Index([])]
@@ -621,14 +636,13 @@ def _index_of(items: Items) -> pd.Index:
 
 def _data_sets(items: Items, max_per_source: Any) -> npt.NDArray[np.int32]:
     """Number of each item's data set, if a cluster has at most one of its items; -1 if not, or if it is missing."""
-    at_most = max_per_source
-    named = None
-    if isinstance(at_most, Mapping):
-        named = [one for one, most in at_most.items() if most is not None]
-        at_most = next((most for most in at_most.values() if most is not None and not _is_one(most)), 1)
-    elif _is_sequence(at_most):
-        named, at_most = list(at_most), 1
-    if not _is_one(at_most):
+    limits = None  # the same for all
+    if isinstance(max_per_source, Mapping):
+        limits = dict(max_per_source)
+    elif _is_sequence(max_per_source):
+        limits = dict.fromkeys(max_per_source, 1)
+    numbers = [max_per_source] if limits is None else [most for most in limits.values() if most is not None]
+    if not all(map(_is_one, numbers)):
         raise ValueError(
             "`max_per_source` must be 1, a list of data sets, a dict from data sets to 1 or None, or None; got "
             f"{max_per_source!r}."
@@ -639,14 +653,14 @@ def _data_sets(items: Items, max_per_source: Any) -> npt.NDArray[np.int32]:
             f"pairs, or `items`, a table with columns {_NAME!r} and {_DATA_SET!r}."
         )
     codes, present = pd.factorize(items.coords[_DATA_SET].to_numpy())
-    if named is not None:
-        wanted = [*named, *(max_per_source if isinstance(max_per_source, Mapping) else ())]
-        if unknown := [one for one in wanted if one not in present]:
+    if limits is not None:
+        if unknown := [one for one in limits if one not in present]:
             raise ValueError(
                 f"`max_per_source` must name data sets of the records; there is no {unknown[0]!r}, present: "
                 f"{listing(present[:_SHOWN])}."
             )
-        codes = np.where(np.isin(codes, pd.Index(present).get_indexer(named)), codes, -1)
+        limited = [one for one, most in limits.items() if most is not None]
+        codes = np.where(np.isin(codes, pd.Index(present).get_indexer(limited)), codes, -1)
     return codes.astype(np.int32)
 
 

@@ -203,7 +203,7 @@ def _unproven(info: Info | None) -> Iterator[str]:
     are, have, cost = ("is", "it has", "costs") if n == 1 else ("are", "they have", "cost")
     yield (
         f"{n:,} of {of} {are} not proven: {have} {sizes} records, and {cost} at most {gaps} expected pairs more than "
-        "the best partition"
+        f"the best partition{_KEPT if info.constrained else ''}"
     )
     if info.stopped:
         by = {"interrupted": "Ctrl-C", "seconds": "the time limit"}[info.stopped]
@@ -289,7 +289,10 @@ def review(summary: PairsRecord, counts: Counts) -> Fact:
         counts.review[name].iloc[0] for name in ("first", "second", "probability", "joined", "increase", "exact")
     )
     said = f"{as_text(first)} and {as_text(second)}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
-    finding = f"The closest call is that of {said}: {_other_decision(increase, exact)}. A clerk should begin there."
+    kept = ", the constraints kept" if summary.pairs.constraints else ""
+    finding = (
+        f"The closest call is that of {said}: {_other_decision(increase, exact)}{kept}. A clerk should begin there."
+    )
     return Fact("look first at", f"{said}; the next are below, more in `links.review()`", [finding])
 
 

@@ -240,6 +240,32 @@ def test_constraints_from_a_file(tmp_path):
         assert pc.as_pair_similarity(TABLE, must_link=given).constraints.must_link.tolist() == [[0, 2]]
 
 
+def test_integers_of_a_file_are_text_beside_text(tmp_path):
+    """A file of some records may have integers alone, where others have names that are text."""
+    given, few = table(("1", "2", 0.9), ("2", "a1", 0.3)), pd.DataFrame({"first": ["1"], "second": ["2"]})
+    given.to_csv(tmp_path / "pairs.csv", index=False)
+    given[:1].to_csv(tmp_path / "one.csv", index=False)
+    few.to_csv(tmp_path / "few.csv", index=False)
+    pd.DataFrame({"unique_id": ["a1", "2", "1"]}).to_csv(tmp_path / "records.csv", index=False)
+    pd.DataFrame({"unique_id": ["3", "2", "1"]}).to_csv(tmp_path / "integers.csv", index=False)
+    for source in (given, tmp_path / "pairs.csv"):
+        pairs = pc.as_pair_similarity(source, must_link=tmp_path / "few.csv")
+        assert names(pairs) == ["1", "2", "a1"] and pairs.constraints.must_link.tolist() == [[0, 1]]
+    for items in (tmp_path / "records.csv", ["a1", "2", "1"]):
+        pairs = pc.as_pair_similarity(tmp_path / "one.csv", items=items, cannot_link=few)
+        assert names(pairs) == ["a1", "2", "1"] and rows(pairs) == [("2", "1", 0.9)]
+    for source, found in ((given[:1], ["3", "2", "1"]), (tmp_path / "one.csv", [3, 2, 1])):
+        assert names(pc.as_pair_similarity(source, items=tmp_path / "integers.csv")) == found
+    linked = of_sets(("crm", "1", "web", "x", 0.9), ("crm", "1", "web", "2", 0.4))
+    few.assign(first_source_dataset="crm", second_source_dataset="web").rename(
+        columns={"first": "first_unique_id", "second": "second_unique_id"}
+    ).to_csv(tmp_path / "review.csv", index=False)
+    pairs = pc.as_pair_similarity(linked, must_link=tmp_path / "review.csv")
+    assert [names(pairs)[k] for k in pairs.constraints.must_link[0]] == [("crm", "1"), ("web", "2")]
+    with pytest.raises(ValueError, match="There is no '2' among names such as 1"):  # of a table, text is no integer
+        pc.as_pair_similarity(table((1, 2, 0.9)), must_link=few[["second", "first"]].set_axis(IDS, axis=1))
+
+
 def test_some_data_sets_have_no_duplicates():
     of = partial(pc.as_pair_similarity, LINKED)
     every = of(max_per_source=1).constraints.data_set

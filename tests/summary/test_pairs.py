@@ -11,9 +11,12 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.cli import main
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.kernels import components
 from posterior_consensus.summary.report import pairs as report
 from tests.catalogue.results import assert_equal
-from tests.helpers import scored_pairs
+from tests.helpers import keeps, random_scored_pairs, scored_pairs
 
 QUIET = {"random_seed": 1, "progressbar": False}
 NAMES = ["ann", "anne", "an", "bob", "rob", "<b>joe</b>", "eve"]
@@ -121,6 +124,69 @@ def test_a_proof_under_constraints_is_among_the_partitions_that_keep_them(summar
     assert "among the partitions that keep the constraints" in not_proven
     back = pc.results.ConsensusPartition.from_dataset(kept.partition.to_dataset())
     assert "among the partitions that keep the constraints" in repr(back)
+
+
+_PROVEN = re.compile(r"optimum[^.]*|proven, no partition[^;.]*|no other partition[^.]*|proven (?:to be|optimal)[^.;]*")
+
+
+def minima(source, tau):
+    """Minimum of the expected loss, by its definition, over all partitions, and over those that keep constraints."""
+    partitions = np.concatenate(list(enumerate_partitions(source.n_items)))
+    one, other = np.triu_indices(source.n_items, 1)
+    similarity, joined = source.similarity()[one, other], partitions[:, one] == partitions[:, other]
+    costs = np.where(joined, 2 * tau * (1 - similarity), 2 * (1 - tau) * similarity).sum(axis=1)
+    costs *= pc.binder().scale(source.n_items)
+    return costs.min(), costs[keeps(partitions, source.constraints)].min()
+
+
+def assert_claims_hold(text, expected, minimum, least_kept):
+    """What a text says is proven is the minimum over the partitions it speaks of."""
+    claims = [one for one in _PROVEN.findall(" ".join(text.split())) if "not proven" not in one]
+    for claim in claims:
+        assert expected == pytest.approx(least_kept if "the constraints" in claim else minimum, abs=1e-9), claim
+    return len(claims)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [components.MOST, 2])
+def test_what_is_called_proven_is_the_minimum_of_all_partitions_it_speaks_of(most, rng, monkeypatch):
+    """Six records are a large component, which is bounded, if those of more than two are."""
+    monkeypatch.setattr(components, "MOST", most)
+    n_claims, n_binding = np.zeros(5, int), 0
+    for _ in range(40):
+        source, tau = random_scored_pairs(rng, int(rng.integers(3, 7)))
+        found = of(source, loss=pc.binder(tau=tau))
+        minimum, least_kept = minima(source, tau)
+        best = found.partition
+        assert best.lower_bound <= least_kept + 1e-9
+        texts = (
+            *(repr(best), repr(found), "\n".join(found.findings()), found.methods_text().partition("\n\n")[0]),
+            repr(pc.certify(found, progressbar=False)),
+        )
+        n_claims += [assert_claims_hold(one, best.expected_loss, minimum, least_kept) for one in texts]
+        n_binding += least_kept > minimum + 1e-9
+    assert n_claims.min() > 20 and n_binding > 5
+
+
+def test_every_register_says_among_which_partitions_a_proof_is(tmp_path, capsys, undrawn):
+    """Joined, a and b have a smaller loss than any partition that separates them."""
+    source = scored_pairs(4, {(0, 1): 0.9, (1, 2): 0.7, (2, 3): 0.2}, names=list("abcd"), cannot_link=[(0, 1)])
+    (minimum, least_kept), columns = minima(source, 0.5), ["unique_id_l", "unique_id_r", "match_probability"]
+    assert (minimum, least_kept) == pytest.approx((0.125, 0.175))
+    pd.DataFrame([("a", "b", 0.9), ("b", "c", 0.7), ("c", "d", 0.2)], columns=columns).to_csv(tmp_path / "pairs.csv")
+    pd.DataFrame([("a", "b")], columns=["first", "second"]).to_csv(tmp_path / "apart.csv")
+    given = [str(tmp_path / "pairs.csv"), "--cannot-link", str(tmp_path / "apart.csv"), "--loss", "binder", "--quiet"]
+    told = [page_of(of(source), tmp_path)]
+    for more in ([], ["--json"]):
+        assert main([*given, *more]) == 0
+        told.append(capsys.readouterr().out)
+    assert all(assert_claims_hold(re.sub("<[^>]*>", " ", one), 0.175, minimum, least_kept) for one in told)
+    (closest,) = [one for one in of(source).findings() if "closest call" in one]
+    assert "b and c" in closest and "by 0.4 expected pairs, the constraints kept" in closest
+    open_one = unproven(of(source), unproven_sizes=[2])
+    assert "0.25 expected pairs more than the best partition that keeps the constraints" in " ".join(
+        open_one.findings()
+    )
 
 
 @pytest.mark.parametrize("dim", ["similarity", "cluster", "size", "link", "decision", "first", "component"])
