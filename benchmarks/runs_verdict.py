@@ -9,10 +9,10 @@ clusters.
 import numpy as np
 
 import posterior_consensus as pc
+from posterior_consensus.diagnostics.chance import chance_losses
 from posterior_consensus.diagnostics.comparison import excess_loss
 from posterior_consensus.diagnostics.groups import run_distances, within
 from posterior_consensus.ensemble.expectation import mean_loss
-from posterior_consensus.layers.chance import chance_losses
 from posterior_consensus.layers.stability import may_be_largest
 from posterior_consensus.losses.lookup import as_loss
 

@@ -9,12 +9,12 @@ import xarray as xr
 
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition, stopped
-from posterior_consensus.diagnostics.groups import run_distances
+from posterior_consensus.diagnostics.groups import compared_runs, run_distances
 from posterior_consensus.diagnostics.traces import arviz_statistics
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import named_partitions
-from posterior_consensus.layers.between_runs import compared_runs, distances_between, stability_of
+from posterior_consensus.layers.between_runs import distances_between, stability_of
 from posterior_consensus.layers.distances import layer_distances
 from posterior_consensus.layers.flows import aligned_by_items, named_transitions
 from posterior_consensus.layers.record import CHANGES, LayerComparison

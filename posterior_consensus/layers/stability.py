@@ -11,9 +11,9 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from posterior_consensus.answers.alignment import AlignedPartitions
-from posterior_consensus.diagnostics.groups import missed_by
+from posterior_consensus.diagnostics.groups import MOST_RUNS, missed_by
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.layers.between_runs import DISTANCES, MOST_RUNS, STABILITY
+from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
 from posterior_consensus.layers.words import about_stopped
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

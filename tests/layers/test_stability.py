@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import posterior_consensus as pc
+from posterior_consensus.diagnostics.chance import expected_joint_sums, loss_without_structure
 from posterior_consensus.layers import between_runs, compare
-from posterior_consensus.layers.chance import expected_joint_sums, loss_without_structure
 from tests.reference import partitions
 
 QUIET = {"random_seed": 1, "progressbar": False}
