@@ -19,7 +19,7 @@ from posterior_consensus.results import stored_as
 from posterior_consensus.search.engine import search
 from posterior_consensus.search.runs import SearchInfo
 
-_LEFT_OUT = 10  # runs, each of which is compared with the partition of the others
+_ALL, _SOME = 10, 5  # runs, each of which is left out, and how many of more
 _ITEMS, _ITEMS_WITH_NOISE = 1_000, 300  # by which
 
 
@@ -38,8 +38,8 @@ class NewRuns:
     Notes
     -----
     Runs are nearer to the partition that was found for them than new runs are. Let d_r be the distance of run r of N,
-    or its agreement, and e_r what this changes by if the search does not know the run. It is computed for m runs, 10 or
-    all. The mean distance of a new run is mean(d) + mean(e), and its squared error
+    or its agreement, and e_r what this changes by if the search does not know the run. It is computed for m runs: all
+    of up to 10, else 5. The mean distance of a new run is mean(d) + mean(e), and its squared error
 
         (sd(d) / sqrt(N) + sd(e) / sqrt(m))^2 + (mean(e) / 2)^2 + (c f^2 / (N + 4))^2,
 
@@ -120,7 +120,7 @@ def _changes(draws: PartitionDraws, result: Any, partition: Labels, loss: Partit
     if draws.n_draws < 2:
         return np.full((2, 1), np.nan)
     draws = compared_runs(draws)
-    left_out = evenly_spaced(draws.n_draws, min(draws.n_draws, _LEFT_OUT))
+    left_out = evenly_spaced(draws.n_draws, draws.n_draws if draws.n_draws <= _ALL else _SOME)
     which, of = np.unique(draws.backend.fingerprints()[left_out], return_index=True, return_inverse=True)[1:]
     limits = {name: number for name, number in vars(result.cluster_limits).items() if number is not None}
     effort: dict[str, Any] = {"n_starts": 1, "n_perturbations": 0} | limits

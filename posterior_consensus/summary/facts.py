@@ -328,17 +328,18 @@ def new_runs(summary: SummaryRecord) -> Fact:
     new, name, loss = summary.new_runs, "new runs", summary.ball.loss
     if new is None:
         return Fact(name, f"unknown, because {_skipped(summary)}") if name in summary.cut else Fact()
-    distance, of_distance = display.rounded(new.distance, new.distance_error)
-    line = f"mean {display.short_name_of(loss)} {display.with_unit(distance, loss.unit)}, SE {of_distance}"
+    words, (distance, of_distance) = words_of(summary), display.rounded(new.distance, new.distance_error)
+    distance = display.with_unit(distance, loss.unit)
+    line = f"mean {display.short_name_of(loss)} {distance}, {words.mcse} {of_distance}"
     said = (
-        f"By searches without a run, the mean {display.name_of(loss)} of a new run to this partition is "
-        f"{display.with_unit(distance, loss.unit)} (standard error {of_distance})"
+        f"The mean {display.name_of(loss)} of a new run to this partition is {distance} ({words.error} {of_distance})"
     )
     if not np.isnan(new.agreement):
         agreement, of_agreement = display.rounded(new.agreement, new.agreement_error)
-        line += f"; agreement {agreement}, SE {of_agreement}"
-        said += f", and its agreement with the clusters {agreement} (standard error {of_agreement})"
-    return Fact(name, line, [f"{said}."], f"{said}.")
+        line += f"; agreement {agreement}, {words.mcse} {of_agreement}"
+        said += f", and its agreement with the clusters {agreement} ({words.error} {of_agreement})"
+    said += ", by runs left out of the search."
+    return Fact(name, line, [said], said)
 
 
 def rough_error(summary: SummaryRecord) -> Fact:
