@@ -38,9 +38,9 @@ class LayerStability(Stored):
         ``n_clusters`` of the consensus partition, without noise, and its number of items of noise ``n_noise``; the mean
         ``distance`` of two different runs and its standard ``error``, which allows for an answer that no run gave;
         ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance /
-        chance, and ``stability_error``; ``to_consensus``, the mean distance of a run from the consensus partition of
-        the others; ``agreement``, the mean over items of the share of such runs that co-cluster an item with another
-        member of its consensus cluster. Distances are in the unit of `loss`; an item of noise is a cluster of
+        chance, and ``stability_error``; ``to_consensus``, the mean distance of a new run from the consensus partition,
+        and ``to_consensus_error``; ``agreement``, the mean over items of the share of such runs that co-cluster an item
+        with another member of its consensus cluster, and ``agreement_error``. Distances are in the unit of `loss`; an item of noise is a cluster of
         its own in them. `distance` and `stability` are NaN for a single run, errors below four runs, and `stability` if
         random labels have distance 0, as with one cluster.
     distances : xarray.Dataset
