@@ -9,7 +9,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of, hard_draws
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import alone, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.r_hat import doubt_of
 from posterior_consensus.kernels import contingency
@@ -187,12 +187,13 @@ class MeanLoss(NamedTuple):
 def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> MeanLoss:
     """Return the expected loss of every partition (P, n), and how well the draws determine it.
 
-    Error and sample size are NaN where the loss is no mean over draws, or there are none.
+    Where the loss is no mean over draws, or there are none, error and sample size are NaN, or those of the jackknife
+    over runs that lack items.
     """
     losses = _losses_by_draw(source, partitions, loss)
     if losses is None:
-        unknown = np.full(len(partitions), np.nan)
-        return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown, None)
+        expected = mean_loss(source, partitions, loss)
+        return MeanLoss(expected, *_errors_over_runs(source, partitions, loss, expected)[:2], None)
     samples = draws_of(source).samples
     return MeanLoss(samples.mean(losses), *samples.mcse_and_ess(losses), losses)
 
@@ -218,15 +219,33 @@ def compared_losses(
     """Return what :func:`loss_and_error` does, and the differences to a row over the same draws; None for the least."""
     losses = _losses_by_draw(source, partitions, loss)
     if losses is None:
-        unknown, expected = np.full(len(partitions), np.nan), mean_loss(source, partitions, loss)
-        own = expected.argmin() if reference is None else reference
-        return ComparedLosses(expected, unknown, expected - expected[own], unknown, unknown)
+        expected = mean_loss(source, partitions, loss)
+        own = int(expected.argmin()) if reference is None else reference
+        mcse, ess, of_more = _errors_over_runs(source, partitions, loss, expected, own)
+        return ComparedLosses(expected, mcse, expected - expected[own], of_more, ess)
     samples = draws_of(source).samples
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin() if reference is None else reference]
     mcse, ess = samples.mcse_and_ess(losses)
     of_more, size = samples.mcse_and_ess(more)
     return ComparedLosses(expected, mcse, samples.mean(more), of_more, np.fmin(ess, size))
+
+
+def _errors_over_runs(
+    source: PairSource, partitions: npt.NDArray[Any], loss: Loss, expected: Floats, own: int = 0
+) -> tuple[Floats, Floats, Floats]:
+    """Errors (P,) of expected losses given similarities of runs, the number of runs, and errors of differences to one.
+
+    They are those of the jackknife over R runs: sd(R L - (R - 1) L_r) / sqrt(R), with the loss L_r without run r. NaN
+    without runs, and if a pair is in one run only.
+    """
+    unknown = np.full(len(partitions), np.nan)
+    if not isinstance(source, PairSimilarity) or source.runs is None or source.samples is None:
+        return unknown, unknown, unknown
+    without = np.array([mean_loss(one, partitions, loss) for one in source.without_each_run()])
+    values = expected[:, np.newaxis] + (len(without) - 1) * (expected - without).T
+    of_differences = source.samples.mcse(values - values[own])
+    return (*source.samples.mcse_and_ess(values), of_differences)
 
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:

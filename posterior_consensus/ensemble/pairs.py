@@ -158,12 +158,15 @@ class PairSimilarity(PairSource):
         Standard errors of the values, if these are shares of the draws that contain both items.
     samples : Samples or None
         These draws.
+    runs : ndarray of shape (n_runs, n_items), dtype int64, or None
+        If they are independent runs, their labels, -1 for an item that a run did not have.
     """
 
     items: Items
     values: Floats
     errors: Floats | None = None
     samples: Samples | None = None
+    runs: npt.NDArray[np.int64] | None = None
 
     @property
     def independent(self) -> bool:
@@ -193,7 +196,8 @@ class PairSimilarity(PairSource):
         """Select items by position."""
         pairs = np.ix_(at, at)
         errors = None if self.errors is None else self.errors[pairs]
-        return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors)
+        runs = None if self.runs is None else self.runs[:, at]
+        return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors, runs=runs)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Rows of the matrix."""
@@ -213,6 +217,21 @@ class PairSimilarity(PairSource):
         sums = self.values @ np.eye(labels.max() + 1)[labels]
         sums[np.arange(labels.size), labels] -= 1.0
         return sums, 1.0
+
+    def without_each_run(self) -> Iterator[PairSimilarity]:
+        """The similarities without each of the runs; NaN for a pair that only this run had."""
+        if self.runs is None:
+            return
+        present = self.runs >= 0
+        held = present.T.astype(np.float64) @ present
+        for labels in self.runs:
+            there = np.flatnonzero(labels >= 0)
+            values, own = self.values.copy(), np.ix_(there, there)
+            together = labels[there, np.newaxis] == labels[there]
+            with np.errstate(invalid="ignore"):
+                values[own] = (held[own] * values[own] - together) / (held[own] - 1)
+            np.fill_diagonal(values, 1.0)
+            yield PairSimilarity(self.items, values)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Number of each item's row among the distinct rows: as the diagonal is 1, equal rows have similarity 1."""

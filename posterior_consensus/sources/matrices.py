@@ -345,7 +345,8 @@ def pairwise_similarity(
 def similarity_of_present(together: PartitionDraws, missing: npt.NDArray[np.bool_]) -> PairSimilarity:
     """Count each pair over the draws that contain both items; in `together`, missing items are alone."""
     present = _with_alone(missing, np.zeros(missing.shape, np.uint8), 1, together.samples, together.items)
-    return _of_present(together, present)
+    runs = np.where(missing, -1, together.labels.astype(np.int64)) if together.independent else None
+    return replace(_of_present(together, present), runs=runs)
 
 
 def _of_present(together: PartitionDraws, present: PartitionDraws) -> PairSimilarity:
