@@ -104,8 +104,11 @@ def summary_of(
     with waiting(f"Halves of the {words.draws}", progressbar=searched["progressbar"]):
         halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
         excess = look_at_halves(clock, draws, partition, diagnosis, metric, **halves)
-    with waiting("Searches without a run", progressbar=searched["progressbar"]):
-        new = new or _look_at_new_runs(clock, draws, partition, as_loss(metric))
+    if diagnosis.status == "disagree":  # of groups of equal size, a run left out would change whose partition it is
+        new = None
+    elif new is None:
+        with waiting("Searches without a run", progressbar=searched["progressbar"]):
+            new = _look_at_new_runs(clock, draws, partition, as_loss(metric))
     return Summary(
         source=posterior.source,
         draws=draws,

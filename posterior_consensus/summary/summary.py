@@ -81,8 +81,8 @@ class Summary(SummaryRecord, display.Shown):
     seed : int or None
         The `random_seed` of the call, if it was an integer.
     new_runs : results.NewRuns or None
-        How near new runs are to the partition, under the loss of `ball`. None for draws of chains, a single run or
-        weighted runs, for methods other than "greedy", and if no time was left.
+        How near new runs are to the partition, under the loss of `ball`. None for draws of chains, a single run,
+        weighted runs, or groups that disagree, for methods other than "greedy", and if no time was left.
     """
 
     @classmethod

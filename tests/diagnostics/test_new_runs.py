@@ -96,8 +96,9 @@ def test_components_are_searched_without_a_run():
         (pc.as_runs(made(1, 12, 0.3, seed=5)), {}),
         (pc.as_runs(made(20, 12, 0.3, seed=5)), {"method": "best_draw"}),
         (pc.as_runs(pc.as_partition_draws(made(4, 12, 0.3, seed=5), weights=[1, 2, 3, 4])), {}),
+        (pc.as_runs([[0, 0, 0, 1, 1, 1]] * 8 + [[0, 1, 0, 1, 0, 1]] * 8, groups=[0] * 8 + [1] * 8), {}),
     ],
-    ids=["draws", "one run", "another method", "weights"],
+    ids=["draws", "one run", "another method", "weights", "groups that differ"],
 )
 def test_nothing_is_said_where_no_search_can_leave_runs_out(runs, options):
     summary = pc.summarize(runs, **options, **QUIET)
