@@ -9,10 +9,11 @@ clusters.
 import numpy as np
 
 import posterior_consensus as pc
+from posterior_consensus.diagnostics.chance import chance_losses
 from posterior_consensus.diagnostics.comparison import excess_loss
 from posterior_consensus.diagnostics.groups import run_distances, within
 from posterior_consensus.ensemble.expectation import mean_loss
-from posterior_consensus.layers.chance import chance_losses
+from posterior_consensus.layers.between_runs import NEW_RUNS
 from posterior_consensus.layers.stability import may_be_largest
 from posterior_consensus.losses.lookup import as_loss
 
@@ -36,7 +37,7 @@ def tables(smallest):
     answers = list(ANSWERS.items())[few]
     yield "", (_of_stability(*case, n, 20 if smallest else 1_000) for case in answers for n in numbers)
     yield "", (_of_ties(*case, n, 20 if smallest else 1_000) for case in answers for n in numbers)
-    yield "", (_of_new_runs(*case, n, 2 if smallest else 8) for case in list(NEW.items())[few] for n in numbers[:3])
+    yield "", (_of_new_runs(*case, n, 2 if smallest else 30) for case in list(NEW.items())[few] for n in numbers)
 
 
 def runs_of(rng, n_runs, n_clusters, moved=0.1, divided=0.3):
@@ -244,6 +245,12 @@ def rarely(share, others):
     return lambda rng, n_runs: np.where((rng.random(n_runs) < share)[:, np.newaxis], others, four)
 
 
+def some_finer(rng, n_runs):
+    """Runs that find four clusters or, a quarter of them, five."""
+    four, five = (runs_of(rng, n_runs, k, 0.1, 0.0) for k in (4, 5))
+    return np.where((rng.random(n_runs) < 0.25)[:, np.newaxis], five, four)
+
+
 JOINED = np.minimum(np.arange(N_ITEMS) * 4 // N_ITEMS, 2)
 UNLIKE = np.arange(N_ITEMS) % 5  # independent of the four clusters
 ANSWERS = {
@@ -257,6 +264,10 @@ NEW = {
     "33% at random": at_random(0.33),
     "60% at random, 8 clusters": lambda rng, n_runs: runs_of(rng, n_runs, 8, 0.6),
     "items between clusters, up to 0.8": between_clusters(0.8),
+    "unlike clusters in 10%": rarely(0.1, UNLIKE),
+    "5 clusters in 25%, 10% at random": some_finer,
+    "three partitions, 40%, 35% and 25%": few_partitions(0.4, 0.35, 0.25),
+    "80% at random, 6 clusters": lambda rng, n_runs: runs_of(rng, n_runs, 6, 0.8),
 }
 
 
@@ -312,25 +323,25 @@ def _of_ties(name, made, n_runs, n_sets):
 
 
 def _of_new_runs(name, made, n_runs, n_sets):
-    """Mean VI to the consensus partition and agreement with it: of its runs, as printed, and of 2,000 new runs."""
+    """Mean VI to the partition of some runs and agreement with it: of these, as printed, and of 2,000 new runs."""
     new, found = pc.as_runs(made(np.random.default_rng(99), 2_000)), []
     for seed in range(n_sets):
         runs = pc.as_runs(made(np.random.default_rng((seed, n_runs)), n_runs))
         best = pc.consensus_partition(runs, loss="vi", random_seed=1, progressbar=False)
-        rows = []
+        row = []
         for some, partition in ((runs, best.labels.values), (runs, best), (new, best.labels.values)):
             layers = pc.compare_layers({"a": some}, partitions={"a": partition}, progressbar=False).stability
-            rows += [layers["to_consensus"].item(), layers["agreement"].item()]
-        found.append(rows)
-    of_runs, agreement, printed, printed_agreement, true, true_agreement = np.nanmean(found, axis=0)
-    return {
-        "runs": name,
-        "number": n_runs,
-        "sets": n_sets,
-        "mean VI of the runs": of_runs,
-        "printed": printed,
-        "new runs": true,
-        "agreement of the runs": agreement,
-        "agreement printed": printed_agreement,
-        "agreement of new runs": true_agreement,
-    }
+            row.append([layers[column].item() for column in NEW_RUNS])
+        found.append(row)
+    values = np.array(found)
+    of_runs, printed, true = values[..., ::2].swapaxes(0, 1)
+    errors, off = values[:, 1, 1::2], printed - true
+    within = np.mean(np.abs(off) <= 2 * errors + ROUNDING, axis=0)
+    root = np.sqrt(np.square(off).mean(axis=0))
+    row = {"runs": name, "number": n_runs, "sets": n_sets}
+    for k, what in enumerate(("mean VI", "agreement")):
+        of_all, by_search, of_new = (one[:, k].mean() for one in (of_runs, printed, true))
+        row |= {f"{what} of the runs": of_all, f"{what} printed": by_search, f"{what} of new runs": of_new}
+        row |= {f"{what} within two errors": f"{within[k]:.0%}"}
+        row |= {f"{what}, error over r.m.s. of differences": f"{errors[:, k].mean() / max(root[k], ROUNDING):.1f}"}
+    return row

@@ -197,8 +197,8 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
     xarray.Dataset
         ``expected_loss`` and ``mcse``, in the loss's unit, and the effective sample size ``ess``. The dimension is
         ``partition``; a single partition has no dimension. ``mcse`` and ``ess`` are NaN for a similarity matrix alone
-        and for PAIR_LOSSES, which are not means over draws. Below an effective sample size of 100 the error is rough,
-        and too small if a chain changes mode only a few times.
+        and for PAIR_LOSSES, which are not means over draws; not so for runs that lack items, see :func:`as_runs`. Below
+        an effective sample size of 100 the error is rough, and too small if a chain changes mode only a few times.
 
     Raises
     ------

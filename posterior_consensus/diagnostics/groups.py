@@ -9,16 +9,18 @@ from math import factorial, prod
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.diagnostics.chance import mean_chance
 from posterior_consensus.ensemble.chains import ChainDifference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import all_losses
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.runtime.tolerances import SAME
 
 LEVEL = 0.01
+MOST_RUNS = 200  # of a layer, of which all pairs are compared
 _PERMUTATIONS = 1_999
 _ALL = 5_000  # assignments of runs to groups, all of which are compared
 _MOST_RUNS = 400  # compared pair by pair
@@ -35,7 +37,8 @@ class RunSpread:
     distance : float
         Mean loss between two runs; NaN for a single run.
     distance_mcse : float
-        Its standard error, of the jackknife; NaN for fewer than four runs.
+        Its standard error, which allows for an answer that no run gave, see :func:`mean_distance`; NaN for fewer than
+        four runs.
     within, between : float
         Mean loss between two runs of one group, and of different groups; NaN without several groups.
     most_within : float
@@ -70,6 +73,22 @@ def missed_by(n_runs: int) -> str:
     return f"{1 - _MISSED ** (1 / n_runs):.0%} of all runs in {_MISSED:.0%} of the cases"
 
 
+def unseen(draws: PartitionDraws) -> float:
+    """What an answer that the runs did not give may add to their mean distance, as a share of the chance distance.
+
+    An answer that none of N equal runs gave may come in 2 / (N + 4) of all runs, as far from theirs as by chance. With
+    the share f of the most frequent partition among the runs, the error is 2 f^2 / (N + 4).
+    """
+    share = np.unique(draws.backend.fingerprints(), return_counts=True)[1].max() / draws.n_draws
+    return float(2 * share**2 / (draws.n_draws + 4))
+
+
+def compared_runs(draws: PartitionDraws) -> PartitionDraws:
+    """The runs of a layer, at most 200, of which all pairs are compared, in an order of their own."""
+    draws = draws.in_fixed_order()
+    return draws if draws.n_draws <= MOST_RUNS else draws.take(evenly_spaced(draws.n_draws, MOST_RUNS))
+
+
 def run_distances(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Losses (n, n) between the runs, the mean of both orders of two."""
     losses = all_losses(draws, loss)
@@ -97,6 +116,15 @@ def within(distances: Floats) -> tuple[float, float]:
     return mean, float(np.sqrt(max(of_runs, of_pairs)))
 
 
+def mean_distance(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> tuple[float, float, float]:
+    """Mean distance of two runs, its standard error, and the mean distance that random labels have; NaN if unknown.
+
+    The squared error is that of :func:`within`, plus that of an answer that no run gave, :func:`unseen`.
+    """
+    (mean, error), chance = within(distances), mean_chance(draws, loss)
+    return mean, float(np.hypot(error, chance * unseen(draws))), chance
+
+
 def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss) -> RunSpread:
     """Distances between runs in fixed order, with the labels of `some` of their items; weights are ignored.
 
@@ -117,7 +145,7 @@ def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss)
         kept = np.sort(np.concatenate([rows[: _share(rows.size, group.size)] for rows in draws.samples.chains]))
         some, group = some.take(kept), group[kept]
     n, distances = group.size, run_distances(some, loss)
-    distance, error = within(distances)
+    distance, error, _ = mean_distance(some, distances, loss)
     same = group[:, np.newaxis] == group
     inside, outside = (_mean(distances, one & ~np.eye(n, dtype=bool)) for one in (same, ~same))
     sizes = np.bincount(group)

@@ -1,6 +1,7 @@
 """Losses of a partition: from another partition, from every draw, and in posterior expectation."""
 
 from collections.abc import Iterable
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSource, RunsWithMissing
 from posterior_consensus.ensemble.partitions import Labels, alone, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.r_hat import doubt_of
 from posterior_consensus.kernels import contingency
@@ -189,12 +190,13 @@ class MeanLoss(NamedTuple):
 def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> MeanLoss:
     """Return the expected loss of every partition (P, n), and how well the draws determine it.
 
-    Error and sample size are NaN where the loss is no mean over draws, or there are none.
+    Where the loss is no mean over draws, or there are none, error and sample size are NaN, or those of the jackknife
+    over runs that lack items.
     """
     losses = _losses_by_draw(source, partitions, loss)
     if losses is None:
-        unknown = np.full(len(partitions), np.nan)
-        return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown, None)
+        expected = mean_loss(source, partitions, loss)
+        return MeanLoss(expected, *_errors_over_runs(source, partitions, loss)[:2], None)
     samples = source.as_draws().samples
     return MeanLoss(samples.mean(losses), *samples.mcse_and_ess(losses), losses)
 
@@ -220,15 +222,33 @@ def compared_losses(
     """Return what :func:`loss_and_error` does, and the differences to a row over the same draws; None for the least."""
     losses = _losses_by_draw(source, partitions, loss)
     if losses is None:
-        unknown, expected = np.full(len(partitions), np.nan), mean_loss(source, partitions, loss)
-        own = expected.argmin() if reference is None else reference
-        return ComparedLosses(expected, unknown, expected - expected[own], unknown, unknown)
+        expected = mean_loss(source, partitions, loss)
+        own = int(expected.argmin()) if reference is None else reference
+        mcse, ess, of_more = _errors_over_runs(source, partitions, loss, own)
+        return ComparedLosses(expected, mcse, expected - expected[own], of_more, ess)
     samples = source.as_draws().samples
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin() if reference is None else reference]
     mcse, ess = samples.mcse_and_ess(losses)
     of_more, size = samples.mcse_and_ess(more)
     return ComparedLosses(expected, mcse, samples.mean(more), of_more, np.fmin(ess, size))
+
+
+@singledispatch
+def _errors_over_runs(
+    source: PairSource, partitions: npt.NDArray[Any], loss: Loss, own: int = 0
+) -> tuple[Floats, Floats, Floats]:
+    """Errors (P,) of expected losses by the jackknife over runs, the number of runs, and errors of differences to one.
+
+    NaN without runs, and if only one run has a pair.
+    """
+    return (np.full(len(partitions), np.nan),) * 3
+
+
+@_errors_over_runs.register
+def _(source: RunsWithMissing, partitions: npt.NDArray[Any], loss: Loss, own: int = 0) -> tuple[Floats, Floats, Floats]:
+    values = source.jackknife(lambda one: mean_loss(one, partitions, loss))
+    return (*source.samples.mcse_and_ess(values), source.samples.mcse(values - values[own]))
 
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:

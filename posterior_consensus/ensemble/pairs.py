@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.items import Clusters, Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
-from posterior_consensus.results.words import DRAWS, RUNS, Words
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _SMALL = 32  # items of a cluster
+_LOSSES_OF_PAIRS = "loss='binder' or loss='vi_lower_bound', which need similarities only"
 _OF_SHARES = "consensus_partition, item_uncertainty, certify, cluster_merges and plot_psm take them"
 
 
@@ -207,16 +208,10 @@ class PairSimilarity(PairSource):
 
     def as_draws(self, what: str = "This") -> NoReturn:
         """Raise ValueError: a matrix has no draws."""
-        is_loss = what.startswith("loss ")
-        loss = "hoose loss='binder' or loss='vi_lower_bound', which need similarities only" * is_loss
-        if self.words is RUNS:
-            raise ValueError(
-                f"{what} needs runs that have all items; got runs with missing ones, which have shares of pairs, but "
-                f"no partitions. {f'C{loss}' if is_loss else _OF_SHARES}."
-            )
+        losses = f", or choose {_LOSSES_OF_PAIRS}" * what.startswith("loss ")
         raise ValueError(
             f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "
-            f"partitions. Pass the draws it was computed from{f', or c{loss}' if is_loss else ''}."
+            f"partitions. Pass the draws it was computed from{losses}."
         )
 
     @property
@@ -237,7 +232,8 @@ class PairSimilarity(PairSource):
         """Select items by position."""
         pairs = np.ix_(at, at)
         errors = None if self.errors is None else self.errors[pairs]
-        return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors)
+        runs = None if self.runs is None else self.runs[:, at]
+        return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors, runs=runs)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Rows of the matrix."""
@@ -279,10 +275,7 @@ class PairSimilarity(PairSource):
         ]
 
     def _lines_of_draws(self) -> list[tuple[str, str]]:
-        if self.samples is None or self.words is not RUNS:
-            return [("draws", "none: a similarity matrix alone")]
-        (name, number), *groups = self.samples.lines()
-        return [(name, f"{number}, of which each pair is counted over those that had both items"), *groups]
+        return [("draws", "none: a similarity matrix alone")]
 
     def _error_lines(self) -> list[tuple[str, str]]:
         if self.errors is None or self.n_items == 1:
@@ -293,6 +286,57 @@ class PairSimilarity(PairSource):
             return [("standard errors", unknown)]
         known = f"median {np.nanmedian(above):.2g}, largest {np.nanmax(above):.2g}"
         return [("standard errors", f"{known}; {unknown}" if np.isnan(above).any() else known)]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RunsWithMissing(PairSimilarity):
+    """Shares of the runs that have both items of a pair, returned by :func:`as_runs` for runs with missing items.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_runs, n_items), dtype int64
+        Labels of the runs, -1 for an item that a run did not have.
+    """
+
+    samples: Samples
+    labels: npt.NDArray[np.int64]
+
+    def as_draws(self, what: str = "This") -> NoReturn:
+        """Raise ValueError: runs of some items are no partitions of all."""
+        instead = "Choose " + _LOSSES_OF_PAIRS if what.startswith("loss ") else _OF_SHARES
+        raise ValueError(
+            f"{what} needs runs that have all items; got runs with missing ones, which have shares of pairs, but no "
+            f"partitions. {instead}."
+        )
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Select items by position."""
+        return replace(super().of_items(at), labels=self.labels[:, at])
+
+    def jackknife(self, value: Callable[[PairSource], Floats]) -> Floats:
+        """Pseudo-values (..., R) of ``value(similarities)``, from the similarities without each of the R runs.
+
+        NaN if only one run has a pair.
+        """
+        of_all = value(self)
+        without = np.stack([value(one) for one in self._without_each()], axis=-1)
+        return of_all[..., np.newaxis] + (len(self.labels) - 1) * (of_all[..., np.newaxis] - without)
+
+    def _without_each(self) -> Iterator[PairSimilarity]:
+        present = self.labels >= 0
+        held = present.T.astype(np.float64) @ present
+        for labels in self.labels:
+            there = np.flatnonzero(labels >= 0)
+            values, own = self.values.copy(), np.ix_(there, there)
+            together = labels[there, np.newaxis] == labels[there]
+            with np.errstate(invalid="ignore"):
+                values[own] = (held[own] * values[own] - together) / (held[own] - 1)
+            np.fill_diagonal(values, 1.0)
+            yield PairSimilarity(self.items, values)
+
+    def _lines_of_draws(self) -> list[tuple[str, str]]:
+        (name, number), *groups = self.samples.lines()
+        return [(name, f"{number}, of which each pair is counted over those that had both items"), *groups]
 
 
 def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:

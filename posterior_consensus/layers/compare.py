@@ -9,12 +9,12 @@ import xarray as xr
 
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition, stopped
-from posterior_consensus.diagnostics.groups import run_distances
+from posterior_consensus.diagnostics.groups import compared_runs, run_distances
 from posterior_consensus.diagnostics.traces import arviz_statistics
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import named_partitions
-from posterior_consensus.layers.between_runs import compared_runs, distances_between, stability_of
+from posterior_consensus.layers.between_runs import distances_between, stability_of
 from posterior_consensus.layers.distances import layer_distances
 from posterior_consensus.layers.flows import aligned_by_items, named_transitions
 from posterior_consensus.layers.record import CHANGES, LayerComparison
@@ -169,9 +169,8 @@ def compare_layers(
     partition.
 
     Runs are nearer to the partition that was found for them than new runs are. So `to_consensus` and `agreement` are
-    those of a run left out with the partition of the others: the means over all runs, corrected by the mean change when
-    one of up to 10 runs is left out, of at most 1,000 items. They are means over the runs themselves if `partitions`
-    are others than results of greedy search for as many runs, and for runs with noise.
+    those of a run left out with the partition of the others, with the errors of :class:`results.NewRuns`. They are
+    means over the runs themselves if `partitions` are others than results of greedy search for as many runs.
 
     `p_value` is that of the test of equal groups by sums of distances within
     the two layers, each divided by its number of runs [4]_. All exchanges of runs between the layers are compared if

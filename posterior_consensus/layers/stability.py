@@ -11,9 +11,9 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from posterior_consensus.answers.alignment import AlignedPartitions
-from posterior_consensus.diagnostics.groups import missed_by
+from posterior_consensus.diagnostics.groups import MOST_RUNS, missed_by
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.layers.between_runs import DISTANCES, MOST_RUNS, STABILITY
+from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
 from posterior_consensus.layers.words import about_stopped
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -38,11 +38,11 @@ class LayerStability(Stored):
         ``n_clusters`` of the consensus partition, without noise, and its number of items of noise ``n_noise``; the mean
         ``distance`` of two different runs and its standard ``error``, which allows for an answer that no run gave;
         ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance /
-        chance, and ``stability_error``; ``to_consensus``, the mean distance of a run from the consensus partition of
-        the others; ``agreement``, the mean over items of the share of such runs that co-cluster an item with another
-        member of its consensus cluster. Distances are in the unit of `loss`; an item of noise is a cluster of
-        its own in them. `distance` and `stability` are NaN for a single run, errors below four runs, and `stability` if
-        random labels have distance 0, as with one cluster.
+        chance, and ``stability_error``; ``to_consensus``, the mean distance of a new run from the consensus partition,
+        and ``to_consensus_error``; ``agreement``, the mean over items of the share of such runs that co-cluster an item
+        with another member of its consensus cluster, and ``agreement_error``. Distances are in the unit of `loss`; an
+        item of noise is a cluster of its own in them. `distance` and `stability` are NaN for a single run, errors below
+        four runs, and `stability` if random labels have distance 0, as with one cluster.
     distances : xarray.Dataset
         Over ``layer`` and ``other_layer``, by the items that both have: the mean ``distance`` between a run of the one
         and a run of the other, and its standard ``error``; ``separation``, how much larger it is than the mean distance

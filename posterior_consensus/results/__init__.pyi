@@ -38,6 +38,7 @@ from posterior_consensus.consensus.threshold import Threshold as Threshold
 from posterior_consensus.diagnostics.comparison import ExcessLoss as ExcessLoss
 from posterior_consensus.diagnostics.comparison import PartitionComparison as PartitionComparison
 from posterior_consensus.diagnostics.independence import NearIndependence as NearIndependence
+from posterior_consensus.diagnostics.new_runs import NewRuns as NewRuns
 from posterior_consensus.diagnostics.record import Diagnosis as Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances as SequentialDistances
 from posterior_consensus.ensemble.allocations import AllocationDraws as AllocationDraws

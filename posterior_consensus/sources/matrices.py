@@ -14,7 +14,7 @@ from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, difference, name_or, positions
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, RunsWithMissing
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -343,10 +343,13 @@ def pairwise_similarity(
         return _of_present(together, present)
 
 
-def similarity_of_present(together: PartitionDraws, missing: npt.NDArray[np.bool_]) -> PairSimilarity:
-    """Count each pair over the draws that contain both items; in `together`, missing items are alone."""
+def similarity_of_present(together: PartitionDraws, missing: npt.NDArray[np.bool_]) -> RunsWithMissing:
+    """Count each pair over the runs that have both items; in `together`, missing items are alone."""
     present = _with_alone(missing, np.zeros(missing.shape, np.uint8), 1, together.samples, together.items)
-    return _of_present(together, present)
+    found, labels = _of_present(together, present), np.where(missing, -1, together.labels.astype(np.int64))
+    return RunsWithMissing(
+        items=found.items, values=found.values, errors=found.errors, samples=together.samples, labels=labels
+    )
 
 
 def _of_present(together: PartitionDraws, present: PartitionDraws) -> PairSimilarity:

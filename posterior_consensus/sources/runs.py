@@ -99,9 +99,9 @@ def as_runs(
     PartitionDraws or PairSimilarity
         Runs, whose `samples` are :class:`RunSamples`: `samples.draw` has the runs' names, or their numbers, and
         `samples.chain` their groups. With `noise`, `noise` of the draws says which items each run calls noise. With
-        `missing`, the similarities of pairs and their standard errors, even if no label is missing:
-        :func:`consensus_partition` and :func:`item_uncertainty` take them, :func:`summarize` and others that need
-        complete runs do not.
+        `missing`, the similarities of pairs and their standard errors, even if no label is missing, and the labels
+        `runs`, by which an expected loss has its error: :func:`consensus_partition`, by Binder's loss if none is given,
+        and :func:`item_uncertainty` take them, :func:`summarize`, VI and others that need complete runs do not.
 
     Raises
     ------
@@ -139,7 +139,9 @@ def as_runs(
         p_ij = sum_r m_ri m_rj 1{z_ri = z_rj} / n_ij,    error_ij^2 = p_ij (1 - p_ij) / (n_ij - 1),
 
     the consensus matrix of clustering by resampling [1]_; errors are corrected near 0 and 1 as in
-    :func:`diagnostics.similarity_mcse`.
+    :func:`diagnostics.similarity_mcse`. An expected loss L that pairs give has the error of the jackknife over runs:
+    with L_r computed without run r, it is the standard deviation of R L - (R - 1) L_r divided by sqrt(R). It is unknown
+    if a pair is in one run only.
 
     References
     ----------

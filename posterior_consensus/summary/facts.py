@@ -12,6 +12,7 @@ from posterior_consensus.answers.particles import Particles, missed, seen_from
 from posterior_consensus.bounds.bound import minimum_in_words, status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import reached_in_words, stopped
+from posterior_consensus.diagnostics.chance import loss_without_structure
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.verdict import ESS_PER_CHAIN, RHAT_WANTED
 from posterior_consensus.ensemble.expectation import mean_loss
@@ -19,7 +20,6 @@ from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.layers.chance import loss_without_structure
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
@@ -323,6 +323,25 @@ def _without_structure(summary: SummaryRecord) -> str:
     return f"{display.percent(best.expected_loss / none)} of the {display.quantity(none, best.loss.unit, 3)}"
 
 
+def new_runs(summary: SummaryRecord) -> Fact:
+    """How near new runs are to the partition, by runs that the search did not know."""
+    new, name, loss = summary.new_runs, "new runs", summary.ball.loss
+    if new is None:
+        return Fact(name, f"unknown, because {_skipped(summary)}") if name in summary.cut else Fact()
+    words, (distance, of_distance) = summary.words, display.rounded(new.distance, new.distance_error)
+    distance = display.with_unit(distance, loss.unit)
+    line = f"mean {display.short_name_of(loss)} {distance}, {words.mcse} {of_distance}"
+    said = (
+        f"The mean {display.name_of(loss)} of a new run to this partition is {distance} ({words.error} {of_distance})"
+    )
+    if not np.isnan(new.agreement):
+        agreement, of_agreement = display.rounded(new.agreement, new.agreement_error)
+        line += f"; agreement {agreement}, {words.mcse} {of_agreement}"
+        said += f", and its agreement with the clusters {agreement} ({words.error} {of_agreement})"
+    said += ", by runs left out of the search."
+    return Fact(name, line, [said], said)
+
+
 def rough_error(summary: SummaryRecord) -> Fact:
     """Warning of a rough error of the expected loss."""
     best, words = summary.partition, summary.words
@@ -330,9 +349,13 @@ def rough_error(summary: SummaryRecord) -> Fact:
         return Fact()
     finding = (
         f"The {words.error} of the {words.expected} loss, {display.quantity(best.mcse, best.loss.unit, 2)}, is "
-        f"rough, because its {words.size} is {best.ess:.3g}: the error can be much larger. The {words.expected} loss "
-        f"itself is too low on average, as the partition was chosen on these few {words.draws}."
+        f"rough, because its {words.size} is {best.ess:.3g}: the error can be much larger."
     )
+    if summary.new_runs is None:
+        finding += (
+            f" The {words.expected} loss itself is too low on average, as the partition was chosen on these few "
+            f"{words.draws}."
+        )
     return Fact(findings=[finding])
 
 
@@ -595,10 +618,12 @@ def more_draws(summary: SummaryRecord) -> Fact:
     value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
     line = f"would lower the {words.expected} loss by about {value}, in six of seven {words.cases} by at most {limit}"
-    finding = (
-        f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}. The {words.expected} loss on "
-        f"these {draws} is too low by about {twice}, as the partition was chosen on them."
-    )
+    finding = f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}."
+    if summary.new_runs is None:
+        finding += (
+            f" The {words.expected} loss on these {draws} is too low by about {twice}, as the partition was chosen on "
+            "them."
+        )
     methods = (
         f"By searches on two halves of the {draws}, whose best partitions {apart}, the {words.expected} loss of the "
         f"partition exceeds the minimum under infinitely many {draws} by about {value}."
@@ -788,6 +813,7 @@ _TOPICS = (
         groups,
         ball,
         expected_loss,
+        new_runs,
         optimality,
         more_draws,
         other_labels,

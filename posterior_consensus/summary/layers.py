@@ -15,13 +15,16 @@ import xarray as xr
 from posterior_consensus.answers.alignment import ClusterMatch
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
+from posterior_consensus.diagnostics.new_runs import NewRuns, is_greedy
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.layers import Layers, layer_names
+from posterior_consensus.layers.between_runs import NEW_RUNS
 from posterior_consensus.layers.compare import compare_layers
 from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.frame import Grid, Width
 from posterior_consensus.plots.layers import plot_layer_stability, plot_layers, printed_layers
@@ -441,6 +444,18 @@ def _nodes(layers: Layers) -> dict[Any, str]:
     return nodes
 
 
+def _new_runs_of(
+    comparison: LayerComparison | LayerStability | None, name: Any, partition: ConsensusPartition
+) -> NewRuns | None:
+    """How near new runs of a layer are to its partition, where the comparison of layers has computed this."""
+    if not isinstance(comparison, LayerStability) or as_loss(ball_loss(partition)) != comparison.loss:
+        return None
+    row = comparison.stability.isel(layer=comparison.layers.index(name))
+    if int(row["n_runs"]) < 2 or not is_greedy(partition):
+        return None
+    return NewRuns(*(float(row[column]) for column in NEW_RUNS))
+
+
 def _renamed(best: ConsensusPartition, match: ClusterMatch, items: Items) -> ConsensusPartition:
     """A layer's partition with the names that go on, whose numbers are in the order of its own items."""
     if match.labels.dims[0] == items.dim:
@@ -495,7 +510,8 @@ def summarize_layers(
         for name, draws, own in each("Summaries", clock):
             own.seconds |= seconds[name]
             posterior = Posterior(draws, f"{layers.dim} {name}", None, None)
-            made[name] = summary_of(own, posterior, found[name], searched, prob=prob, modes=modes)
+            known = _new_runs_of(comparison, name, found[name])
+            made[name] = summary_of(own, posterior, found[name], searched, prob=prob, modes=modes, new=known)
         return made
 
     found, seconds = clock("searches", searches)

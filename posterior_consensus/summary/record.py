@@ -18,6 +18,7 @@ from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
 from posterior_consensus.consensus.record import ConsensusPartition, stopped
 from posterior_consensus.diagnostics.comparison import ExcessLoss
+from posterior_consensus.diagnostics.new_runs import NewRuns
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasDraws
@@ -97,6 +98,7 @@ class SummaryRecord(HasPartition, Tabled):
     )
     excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
     seed: int | None = field(default=None, metadata=stored_as.in_json("summary_seed"))
+    new_runs: NewRuns | None = field(default=None, metadata=stored_as.record(NewRuns))
 
     @property
     def words(self) -> Words:

@@ -13,8 +13,11 @@ from posterior_consensus.bounds.certificate import quick_certificate
 from posterior_consensus.consensus.methods import takes
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.diagnostics.chance import mean_chance
 from posterior_consensus.diagnostics.comparison import ExcessLoss, excess_loss
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
+from posterior_consensus.diagnostics.groups import compared_runs
+from posterior_consensus.diagnostics.new_runs import NewRuns, is_greedy, new_runs
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
@@ -83,8 +86,12 @@ def summary_of(
     *,
     prob: float,
     modes: bool,
+    new: NewRuns | None = None,
 ) -> Summary:
-    """Compute the summary of the partition found; `searched` has seed and progress bar of further searches."""
+    """Compute the summary of the partition found; `searched` has seed and progress bar of further searches.
+
+    `new` says how near new runs are, if that is known already.
+    """
     draws, metric, words = posterior.draws, ball_loss(partition), posterior.draws.samples.words
     ball = clock(words.ball, credible_ball, draws, partition, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, partition)
@@ -97,6 +104,11 @@ def summary_of(
     with waiting(f"Halves of the {words.draws}", progressbar=searched["progressbar"]):
         halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
         excess = look_at_halves(clock, draws, partition, diagnosis, metric, **halves)
+    if diagnosis.status == "disagree":  # of groups of equal size, a run left out would change whose partition it is
+        new = None
+    elif new is None:
+        with waiting("Searches without a run", progressbar=searched["progressbar"]):
+            new = _look_at_new_runs(clock, draws, partition, as_loss(metric))
     return Summary(
         source=posterior.source,
         draws=draws,
@@ -115,7 +127,18 @@ def summary_of(
         seconds=clock.seconds,
         cut=tuple(clock.cut),
         seed=seed_of(searched["random_seed"]),
+        new_runs=new,
     )
+
+
+def _look_at_new_runs(
+    clock: Clock, draws: PartitionDraws, partition: ConsensusPartition, metric: PartitionLoss
+) -> NewRuns | None:
+    """How near new runs are to the partition, if it was chosen by several runs of equal weights and time is left."""
+    if draws.samples.series or draws.samples.is_weighted or draws.n_draws < 2 or not is_greedy(partition):
+        return None
+    marked, chance = draws.items.as_marked_labels(partition), mean_chance(compared_runs(draws), metric)
+    return clock.within_limit("new runs", new_runs, draws, partition, marked, metric, chance)
 
 
 def _alternative(

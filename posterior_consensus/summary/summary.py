@@ -80,6 +80,9 @@ class Summary(SummaryRecord, display.Shown):
         20 million labels, and if no time was left.
     seed : int or None
         The `random_seed` of the call, if it was an integer.
+    new_runs : results.NewRuns or None
+        How near new runs are to the partition, under the loss of `ball`. None for draws of chains, a single run,
+        weighted runs, or groups that disagree, for methods other than "greedy", and if no time was left.
     """
 
     @classmethod

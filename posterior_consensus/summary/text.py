@@ -12,15 +12,15 @@ from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import cited_keys, key_of, reference
 
 _LINES = (
-    *("chains", "draws", "expected_loss", "ball", "number", "noise", "misplaced", "links", "groups", "more_draws"),
-    *("optimality", "omissions"),
+    *("chains", "draws", "expected_loss", "new_runs", "ball", "number", "noise", "misplaced", "links"),
+    *("groups", "more_draws", "optimality", "omissions"),
 )
 _ADVICE = ("Run ", "Start ", "Sample ", "Give ", "Leave ", "Repeat ", "Five runs ")  # first words of such sentences
 _METHODS = (
     "{draws}",
     "{doubt}",
     "{report} partition{how_found}. It has {sizes}{improbable_number} and {expected_loss}. {optimality}",
-    *("{ball}", "{number}", "{misplaced}"),
+    *("{new_runs}", "{ball}", "{number}", "{misplaced}"),
     "The number of clusters describes this partition and {about_number}.",
     *("{more_draws}", "{other_labels}", "{groups}", "{chains}", "{omissions}"),
 )

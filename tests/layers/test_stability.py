@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 import posterior_consensus as pc
-from posterior_consensus.layers import between_runs, compare
-from posterior_consensus.layers.chance import expected_joint_sums, loss_without_structure
+from posterior_consensus.diagnostics import groups
+from posterior_consensus.diagnostics.chance import expected_joint_sums, loss_without_structure
+from posterior_consensus.layers import compare
 from tests.reference import partitions
 
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -156,11 +157,11 @@ def test_two_errors_cover_the_mean(shares):
     pool = modes[rng.choice(len(shares), 300, p=shares)]
     if len(shares) == 1:
         pool = np.where(rng.random(pool.shape) < 0.1, rng.integers(5, size=pool.shape), pool)
-    distances = between_runs.run_distances(pc.as_runs(pool), pc.vi())
+    distances = groups.run_distances(pc.as_runs(pool), pc.vi())
     for n_runs in (5, 10, 20):
         samples = (rng.choice(300, n_runs, replace=False) for _ in range(400))
-        found = np.array([between_runs.within(distances[np.ix_(at, at)]) for at in samples])
-        covered = np.abs(found[:, 0] - between_runs.within(distances)[0]) <= 2 * found[:, 1]
+        found = np.array([groups.within(distances[np.ix_(at, at)]) for at in samples])
+        covered = np.abs(found[:, 0] - groups.within(distances)[0]) <= 2 * found[:, 1]
         assert covered.mean() > 0.86
 
 
@@ -247,7 +248,7 @@ def test_many_runs_are_a_part(monkeypatch):
     """Of more runs than are compared, a part of them in an order of their own, whatever the user's."""
     runs = made(30)
     of_all = pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability.squeeze()
-    monkeypatch.setattr(between_runs, "MOST_RUNS", 12)
+    monkeypatch.setattr(groups, "MOST_RUNS", 12)
     found, again = (
         pc.compare_layers({"a": pc.as_runs(one)}, **QUIET).stability.squeeze() for one in (runs, runs[::-1])
     )
@@ -365,7 +366,9 @@ def test_layers_with_noise_report_it(noisy):
         own = noisy.to_dataframe().loc[name]
         assert (own["n_clusters"], own["n_noise"]) == (best.n_clusters, best.noise.sum())
         assert (own["fewest"], own["most"]) == (runs.n_clusters.min(), runs.n_clusters.max())
-        assert own["agreement"] == pytest.approx(np.nanmean(pc.item_uncertainty(runs, best).similarity), rel=1e-12)
+        given = pc.compare_layers({name: runs}, partitions=[best.labels.values], **QUIET).to_dataframe().loc[name]
+        assert given["agreement"] == pytest.approx(np.nanmean(pc.item_uncertainty(runs, best).similarity), rel=1e-12)
+        assert own["agreement"] <= given["agreement"] and own["to_consensus"] >= given["to_consensus"]
         expected = pc.expected_loss(runs, best, loss="vi")["expected_loss"].item()
         assert own["to_consensus"] == pytest.approx(expected, rel=1e-12)
     flows = noisy.flow_table()

@@ -173,3 +173,24 @@ def test_elsewhere_the_error_says_where_and_what_to_do(runs):
     with pytest.raises(ValueError, match="negative") as raised:
         pc.credible_ball(np.abs(runs), [0, 0, -1, 1, 1, 2])
     assert "as_runs" not in str(raised.value)
+
+
+@pytest.mark.parametrize("loss", ["binder", "pear", "vi_lower_bound"])
+def test_errors_of_losses_are_those_of_the_jackknife_over_runs(loss, runs):
+    labels = runs.reshape(60, 6)
+    found = pc.consensus_partition(pc.as_runs(labels, missing=-1), loss=loss, random_seed=1)
+    assert found.independent and found.ess == 60
+    rest = (pc.as_runs(np.delete(labels, k, axis=0), missing=-1) for k in range(60))
+    without = [pc.expected_loss(one, found, loss=loss)["expected_loss"].item() for one in rest]
+    assert_allclose(found.mcse, np.sqrt(59 / 60 * np.sum(np.square(without - np.mean(without)))), rtol=1e-9)
+    both = np.stack([found.labels.values, np.zeros(6, int)])
+    table = pc.expected_loss(pc.as_runs(labels, missing=-1), both, loss=loss)
+    assert table["mcse"].values[0] == pytest.approx(found.mcse)
+
+
+def test_errors_of_losses_are_unknown_if_a_pair_is_in_one_run(runs):
+    labels = runs.reshape(60, 6).copy()
+    labels[1:, 0] = -1
+    labels[0] = [0, 0, 0, 1, 1, 2]
+    assert np.isnan(pc.consensus_partition(pc.as_runs(labels, missing=-1), random_seed=1).mcse)
+    assert np.isnan(pc.consensus_partition(pairwise(runs), random_seed=1).mcse)  # draws of chains

@@ -11,6 +11,8 @@ from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.losses.record import PartitionLoss
 
+_ENOUGH_PAIRS = 100  # of runs, for what random labels have
+
 
 def chance_losses(
     draws: PartitionDraws, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], loss: PartitionLoss
@@ -24,6 +26,21 @@ def chance_losses(
     sizes = np.split(draws.backend.sizes, draws.starts[1:-1])
     joint, own = expected_joint_sums(sizes, rows, others, arrays.h)
     return loss.scale(draws.n_items) * loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
+
+
+def mean_chance(draws: PartitionDraws, loss: PartitionLoss) -> float:
+    """Mean distance of two runs with random labels; of many runs, of each and those that follow it in their order."""
+    n = draws.n_draws
+    rows, others = np.triu_indices(n, 1)
+    if not rows.size:
+        return np.nan
+    lag = others - rows
+    near = np.minimum(lag, n - lag) <= -(-_ENOUGH_PAIRS // n)
+    rows, others = rows[near], others[near]
+    expected = chance_losses(draws, rows, others, loss)
+    if not loss.is_symmetric:
+        expected = (expected + chance_losses(draws, others, rows, loss)) / 2
+    return float(expected.mean())
 
 
 def loss_without_structure(draws: PartitionDraws, loss: PartitionLoss) -> float:

@@ -1,0 +1,150 @@
+"""How near a new run will be to a partition that a search found for some runs."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.bounds.components import ComponentsInfo
+from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.diagnostics.groups import compared_runs, unseen
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import draw_losses
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels
+from posterior_consensus.ensemble.samples import evenly_spaced
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import stored_as
+from posterior_consensus.search.engine import search
+from posterior_consensus.search.runs import SearchInfo
+
+_ALL, _SOME = 10, 5  # runs, each of which is left out, and how many of more
+_ITEMS, _ITEMS_WITH_NOISE = 1_000, 300  # by which
+
+
+@dataclass(frozen=True)
+class NewRuns:
+    """How near a new run is to a partition that was found for others, a part of :class:`Summary`.
+
+    Attributes
+    ----------
+    distance, distance_error : float
+        Mean distance of a new run from the partition, in the unit of the loss, and its standard error.
+    agreement, agreement_error : float
+        Mean over items of the share of new runs that co-cluster an item with another member of its cluster, and its
+        standard error. NaN if all clusters have one item.
+
+    Notes
+    -----
+    Runs are nearer to the partition that was found for them than new runs are. Let d_r be the distance of run r of N,
+    or its agreement, and e_r what this changes by if the search does not know the run. It is computed for m runs: all
+    of up to 10, else 5. The mean distance of a new run is mean(d) + mean(e), and its squared error
+
+        (sd(d) / sqrt(N) + sd(e) / sqrt(m))^2 + (mean(e) / 2)^2 + (c f^2 / (N + 4))^2,
+
+    where f is the share of the most frequent partition. So two errors reach the value without correction, and an answer
+    that no run gave, in up to 2 / (N + 4) of all runs: c is the mean distance that random labels of the runs' cluster
+    sizes have, or the whole agreement. Errors are NaN below four runs.
+
+    Of more than 1,000 items, or 300 with noise, e is that of so many, chosen at random.
+    """
+
+    distance: float = field(metadata=stored_as.number("new_run_distance"))
+    distance_error: float = field(metadata=stored_as.number("new_run_distance_error"))
+    agreement: float = field(metadata=stored_as.number("new_run_agreement"))
+    agreement_error: float = field(metadata=stored_as.number("new_run_agreement_error"))
+
+
+def is_greedy(result: Any) -> bool:
+    """Whether greedy search found a partition, and so can be repeated without a run."""
+    return isinstance(result, ConsensusPartition) and isinstance(result.info, (SearchInfo, ComponentsInfo))
+
+
+def new_runs(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss, chance: float) -> NewRuns:
+    """How near new runs are to a partition, see :class:`NewRuns`; `draws` are runs of equal weights.
+
+    The correction is 0 for a partition that greedy search did not find for as many runs, and NaN for a single run.
+
+    Parameters
+    ----------
+    draws : PartitionDraws
+    result : ConsensusPartition or any partition
+        Where the partition comes from.
+    partition : ndarray of shape (n_items,)
+        Its canonical labels, -1 for noise, which is a cluster of its own in `loss`.
+    loss : PartitionLoss
+        Distance of a run from the partition.
+    chance : float
+        Mean distance that random labels have.
+    """
+    draws = draws.in_fixed_order()
+    changes = _changes(draws, result, partition, loss)
+    fit = _fit(draws, alone(partition), loss)
+    mean, change = draws.samples.mean(fit), changes.mean(axis=1)
+    mean += change
+    mean[1] = np.clip(mean[1], 0.0, 1.0)
+    error = draws.samples.mcse(fit) + changes.std(axis=1) / np.sqrt(max(changes.shape[1] - 1, 1))
+    of_unseen = unseen(compared_runs(draws)) / 2 * np.array([chance, mean[1]])
+    error = np.sqrt(np.square(error) + np.square(change / 2) + np.square(of_unseen))
+    return NewRuns(*(float(one) for pair in zip(mean, error, strict=True) for one in pair))
+
+
+def _fit(draws: PartitionDraws, labels: Labels, loss: PartitionLoss) -> Floats:
+    """Distance and agreement (2, N) of each run with a partition."""
+    return np.stack([draw_losses(labels[np.newaxis], draws, loss)[0], _agreement(draws, labels)])
+
+
+def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
+    """For each run, mean over items of the share of the others of their cluster that it puts with them.
+
+    NaN if all are alone. It is a sum over the joint cells of each cluster with those of the run, without similarities
+    of single items.
+    """
+    sizes, width = np.bincount(labels), int(draws.backend.n_clusters.max())
+    several = sizes > 1
+    if not several.any():
+        return np.full(draws.n_draws, np.nan)
+    share, found = np.where(several, 1.0 / np.maximum(sizes - 1, 1), 0.0), np.empty(draws.n_draws)
+    for rows, runs in draws.backend.blocks(1):
+        cells, counts = np.unique(labels.astype(np.int64) * width + runs[0], return_counts=True)
+        found[rows] = (counts * (counts - 1) * share[cells // width]).sum()
+    return found / sizes[several].sum()
+
+
+def _changes(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss) -> Floats:
+    """What distance and agreement (2, m) of a run change by if the search does not know it."""
+    result = getattr(result, "partition", result)  # of a summary
+    if not is_greedy(result) or result.n_draws != draws.n_draws:
+        return np.zeros((2, 1))
+    if draws.n_draws < 2:
+        return np.full((2, 1), np.nan)
+    draws = compared_runs(draws)
+    left_out = evenly_spaced(draws.n_draws, draws.n_draws if draws.n_draws <= _ALL else _SOME)
+    which, of = np.unique(draws.backend.fingerprints()[left_out], return_index=True, return_inverse=True)[1:]
+    limits = {name: number for name, number in vars(result.cluster_limits).items() if number is not None}
+    effort: dict[str, Any] = {"n_starts": 1, "n_perturbations": 0} | limits
+
+    def found(runs: PartitionDraws, start: Labels) -> Labels:
+        return search(runs, result.loss, rng=np.random.default_rng(0), starts=[start], **effort).labels
+
+    n_items = _ITEMS_WITH_NOISE if draws.has_noise else _ITEMS
+    if draws.n_items > n_items:
+        some = np.sort(np.random.default_rng(0).choice(draws.n_items, n_items, replace=False))
+        draws = draws.of_items(some)
+        partition = found(draws, numbered_anew(partition[some]))
+    changes = np.zeros((2, which.size))
+    for column, run in zip(changes.T, left_out[which].tolist(), strict=True):
+        rest, one = draws.take(np.delete(np.arange(draws.n_draws), run)), draws.take(np.array([run]))
+        labels = found(rest, partition)
+        if not np.array_equal(labels, partition):
+            column[:] = (_fit(one, alone(labels), loss) - _fit(one, alone(partition), loss))[:, 0]
+    return np.nan_to_num(changes)[:, of]
+
+
+def numbered_anew(labels: Labels) -> npt.NDArray[Any]:
+    """Canonical labels of some items, of which -1 stays."""
+    found, inside = np.full_like(labels, -1), labels >= 0
+    if inside.any():
+        found[inside] = canonical_labels(labels[inside])
+    return found
