@@ -232,8 +232,7 @@ class PairSimilarity(PairSource):
         """Select items by position."""
         pairs = np.ix_(at, at)
         errors = None if self.errors is None else self.errors[pairs]
-        runs = None if self.runs is None else self.runs[:, at]
-        return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors, runs=runs)
+        return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Rows of the matrix."""
