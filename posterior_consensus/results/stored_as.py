@@ -22,7 +22,7 @@ import xarray as xr
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display
-from posterior_consensus.results.words import RUNS, Words
+from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import is_number
 
@@ -192,7 +192,7 @@ def write_fields(record: Any, parts: DatasetParts) -> None:
 
 
 def read_fields(kind: type, group: Group) -> dict[str, Any]:
-    """Read the declared fields of a record; a missing field is None if its type allows None, and a bool false.
+    """Read the declared fields of a record; a missing field is None if its type allows None, and words are those of draws.
 
     Raises
     ------
@@ -208,8 +208,8 @@ def read_fields(kind: type, group: Group) -> dict[str, Any]:
         try:
             present[field.name] = field.metadata[_KEY].read(group, field.name)
         except KeyError:
-            if field.default is False or "None" in str(field.type):
-                absent[field.name] = False if field.default is False else None
+            if field.default is DRAWS or "None" in str(field.type):
+                absent[field.name] = DRAWS if field.default is DRAWS else None
             else:
                 missing.append(field.name)
     if missing and present:
@@ -354,13 +354,13 @@ def flag(name: str) -> Declared:
 
 
 def words(name: str) -> Declared:
-    """Declare the words for draws of chains, which are not stored, or for independent runs."""
+    """Declare the words for draws of chains, which are not stored, or for independent runs, which are."""
 
     def write(value: Words, record: Any, parts: DatasetParts) -> None:
         if value is RUNS:
             parts.attrs[name] = 1
 
-    return {_KEY: Form(write, lambda group, field: RUNS)}
+    return {_KEY: Form(write, lambda group, field: RUNS if group.attrs[name] else DRAWS)}
 
 
 def names(name: str) -> Declared:

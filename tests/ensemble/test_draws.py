@@ -330,13 +330,17 @@ SELECTIONS = {
     "repeated": np.array([4, 4, -8], np.int8),
 }
 ANSWERS = {
-    **dict.fromkeys(("items", "samples", "backend", "soft", "labels", "n_clusters", "starts", "weights", "n_draws")),
+    **dict.fromkeys(("items", "samples", "backend", "words", "labels", "n_clusters", "starts", "weights", "n_draws")),
     **dict.fromkeys(("n_items", "most_clusters", "shared_similarity", "mean_similarity", "similarity", "signatures")),
     **dict.fromkeys(("denominator", "labels_only", "as_sampled", "as_pairs", "check_memory", "by_chain")),
-    **dict.fromkeys(("sample", "row_blocks", "without_zero_weights", "of_some_items", "noise", "independent")),
+    **dict.fromkeys(
+        ("row_blocks", "without_zero_weights", "of_some_items", "draws", "counted_draws", "as_draws", "columns")
+    ),
     **dict.fromkeys(("in_fixed_order", "own_order")),
-    **dict.fromkeys(("noise_rows", "with_one_noise", "marked_labels", "noise_share")),
-    **dict.fromkeys(("as_labels", "links"), (PARTITION,)),
+    **dict.fromkeys(("noise_rows", "with_one_noise", "marked_labels", "in_clusters", "has_noise", "usual_loss")),
+    **dict.fromkeys(("as_labels", "as_marked_labels", "clusters_of", "links"), (PARTITION,)),
+    "marginal_losses": (PARTITION[np.newaxis], pc.losses.binder()),
+    "together": lambda d: d.together(*d.columns()[:2, np.newaxis]),
     "as_soft": ("This",),
     "reordered_to": lambda d: d.reordered_to(d.samples, "samples"),
     "isel": lambda d: d.isel(draw=[-1]),
@@ -367,7 +371,7 @@ def twelve_draws(kind, tmp_path):
 def fresh(draws):
     """The same draws, of parts that keep nothing yet."""
     parts = {field.name: getattr(draws, field.name) for field in fields(draws)}
-    return replace(draws, **{name: None if part is None else replace(part) for name, part in parts.items()})
+    return replace(draws, **{name: replace(part) if is_dataclass(part) else part for name, part in parts.items()})
 
 
 def answer(name, draws):
@@ -433,5 +437,5 @@ def test_draws_in_a_notebook(z, rng):
     shown = pc.as_partition_draws(z.rename(obs="<obs>"))._repr_html_()
     assert "<strong>PartitionDraws</strong>" in shown and "2 of 6 draws" in shown and "4 (&lt;obs&gt;)" in shown
     soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (5, 4)))
-    assert "<strong>PartitionDraws</strong>" in soft._repr_html_() and "(one sample)" in repr(soft)
+    assert "<strong>AllocationDraws</strong>" in soft._repr_html_() and "(one sample)" in repr(soft)
     assert "3 components (component)" in soft._repr_html_()

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.diagnostics import similarity_mcse
+from posterior_consensus.results.words import RUNS
 from posterior_consensus.runtime import memory
 from tests import reference
 from tests.helpers import check, check_all
@@ -179,7 +180,7 @@ def test_elsewhere_the_error_says_where_and_what_to_do(runs):
 def test_errors_of_losses_are_those_of_the_jackknife_over_runs(loss, runs):
     labels = runs.reshape(60, 6)
     found = pc.consensus_partition(pc.as_runs(labels, missing=-1), loss=loss, random_seed=1)
-    assert found.independent and found.ess == 60
+    assert found.words is RUNS and found.ess == 60
     rest = (pc.as_runs(np.delete(labels, k, axis=0), missing=-1) for k in range(60))
     without = [pc.expected_loss(one, found, loss=loss)["expected_loss"].item() for one in rest]
     assert_allclose(found.mcse, np.sqrt(59 / 60 * np.sum(np.square(without - np.mean(without)))), rtol=1e-9)
