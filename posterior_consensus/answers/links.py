@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -18,7 +19,6 @@ from posterior_consensus.ensemble.items import Floats, cluster_names, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
-from posterior_consensus.ensemble.similarity import has_small_clusters, pairs_of_similarity_above
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
@@ -177,9 +177,7 @@ def stable_components(
     threshold = check_share("threshold", threshold)
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")
-    curve, signatures = None, np.arange(source.n_items)
-    if not isinstance(source, ScoredPairs):
-        signatures = source.signatures()
+    curve, signatures = None, source.certain_groups()
     _, first = np.unique(signatures, return_index=True)
     if first.size <= _MOST_IN_CURVE or threshold < 1 or source.counted_draws is None:
         classes, numbers = _classes(source, first, threshold, linkage)
@@ -216,20 +214,28 @@ def _connected(pairs: ScoredPairs, threshold: float) -> tuple[npt.NDArray[np.int
     return connected_components(forest, directed=False)[1], numbers[:-1]
 
 
+@singledispatch
 def _classes(
     source: PairSource, first: npt.NDArray[np.intp], threshold: float, linkage: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Component of each signature, given by its first item, and the number of components at each threshold."""
     if first.size == 1:
         return np.zeros(1, np.int64), np.ones(_THRESHOLDS.size, np.int64)
-    if isinstance(source, ScoredPairs) and linkage == "single" and _connects(source):
-        return _connected(source, threshold)
     differ = source.of_items(first)
     differ.check_memory("At threshold 1 it is not needed." if source.n_draws else "Single linkage does not need it.")
     merges = tree(differ.shared_similarity, linkage)
     joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_THRESHOLDS, threshold) + ROUNDING, side="right")
     *numbers, number = (first.size - joined).tolist()
     return cut(merges, [number])[0], np.array(numbers)
+
+
+@_classes.register
+def _(
+    source: ScoredPairs, first: npt.NDArray[np.intp], threshold: float, linkage: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    if source.n_items > 1 and linkage == "single" and _connects(source):
+        return _connected(source, threshold)
+    return _classes.dispatch(PairSource)(source, first, threshold, linkage)
 
 
 def _largest_first(classes: npt.NDArray[Any]) -> Labels:
@@ -485,7 +491,7 @@ def links(
         raise ValueError(f"`loss` is the loss of scored pairs; draws take none; got {loss!s}.")
     taken, threshold = source.as_draws("`links`"), check_threshold(_LEAST if threshold is None else threshold)
     prior = None if prior is None else check_prior(prior)
-    pairs = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, threshold), strict=True)]
+    pairs = [np.concatenate(column) for column in zip(*taken.pairs_above(threshold), strict=True)]
     columns = dict(zip(("first", "second", "similarity"), pairs, strict=True))
     columns["mcse"] = _errors(taken, *pairs)
     return Links(
@@ -507,7 +513,7 @@ def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
     most three items is described by its pairs. With very many items, pairs are counted only if clusters are small.
     """
     own = np.bincount(labels)[labels]
-    few = labels.size <= memory.ITEMS_OF_ALL_PAIRS or has_small_clusters(draws)
+    few = labels.size <= memory.ITEMS_OF_ALL_PAIRS or draws.has_small_clusters
     return bool(labels.max() >= MANY and np.mean(own <= SMALL) > 0.5 and few)
 
 

@@ -1,7 +1,8 @@
 """The parameter of a loss: partitions along it, and the pair threshold that is calibrated on the draws."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -22,7 +23,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.partition_losses import binder, vi
-from posterior_consensus.losses.record import PartitionLoss, pairs
+from posterior_consensus.losses.record import Loss, PartitionLoss, pairs
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, as_dataset
 from posterior_consensus.results.words import DRAWS, Words
@@ -229,13 +230,7 @@ def loss_path(
     labels, expected, mcse, ess = _best_for_each(source, searched, a, factory)
     distances = [float(partition_loss(before, after)) for before, after in pairwise(labels)]
     of_pairs, precision, recall = _losses_and_shares(source, labels)
-    if isinstance(source, ScoredPairs) and source.unscored:  # which counts within components alone
-        recall = np.array(
-            [
-                scored_links(source, one, (), factory(float(cost)), None).recall
-                for one, cost in zip(labels, a, strict=True)
-            ]
-        )
+    recall = _recall_within(source, labels, [factory(float(cost)) for cost in a], recall)
     columns = (
         labels.max(axis=1).astype(np.int64) + 1,
         precision,
@@ -320,6 +315,20 @@ def _best_for_each(
         unknown = np.full(a.size, np.nan)
         return found[best], losses[:, 0], unknown, unknown
     return found[best], draws.samples.mean(losses), *draws.samples.mcse_and_ess(losses)
+
+
+@singledispatch
+def _recall_within(source: PairSource, labels: npt.NDArray[Any], losses: Sequence[Loss], recall: Floats) -> Floats:
+    """Expected recall (P,) of the pairs of partitions (P, n); unscored pairs count within components alone."""
+    return recall
+
+
+@_recall_within.register
+def _(source: ScoredPairs, labels: npt.NDArray[Any], losses: Sequence[Loss], recall: Floats) -> Floats:
+    if not source.unscored:
+        return recall
+    each = zip(labels, losses, strict=True)
+    return np.array([scored_links(source, one, (), loss, None).recall for one, loss in each])
 
 
 def _losses_and_shares(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, Floats, Floats]:

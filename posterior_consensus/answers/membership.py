@@ -19,7 +19,6 @@ from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.ensemble.switching import (
     Numbers,
     expected_common_items,
@@ -637,7 +636,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     """
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
     named = source.clusters_of(partition)
-    similarity, nearest, nearest_similarity = own_and_nearest(source, named.labels, named.noise)
+    similarity, nearest, nearest_similarity = source.own_and_nearest(named.labels, named.noise)
     own, draws = own_membership(source, named.labels, named.noise), source.draws
     further: dict[str, Any] = {**_noise_of(source)}
     if own is not None and draws is not None:

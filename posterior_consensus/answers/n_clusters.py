@@ -21,7 +21,6 @@ from posterior_consensus.ensemble.expectation import (
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
@@ -211,8 +210,7 @@ def loss_by_n_clusters(
     needing = [f"loss {asked.name!r}"] if asked is not None and asked.needs_draws else []
     source = as_source(draws, *needing).in_fixed_order()
     record = as_loss(asked, default=usual_loss(source))
-    if isinstance(source, ScoredPairs):
-        source = source.all_pairs("A number of clusters", "consensus_partition chooses it by component.")
+    source = source.all_pairs("A number of clusters", "consensus_partition chooses it by component.")
     rng = as_generator(random_seed)
     if n_clusters is None and record.falls_with_clusters:
         raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")

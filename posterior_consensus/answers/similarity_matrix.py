@@ -7,9 +7,7 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
-from posterior_consensus.ensemble.similarity import pairs_of_similarity_above, similarity_errors
-from posterior_consensus.kernels import coclustering
+from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_number
 from posterior_consensus.sources.conversion import as_source
@@ -104,8 +102,7 @@ def posterior_similarity_matrix(
         return _above(source, check_threshold(threshold))
     if items is not None:
         source = source.of_items(source.items.positions_of(items))
-    if not isinstance(source, PairSimilarity):
-        source.check_memory("Ask for a part of it by `items`, `nearest` or `threshold`.")
+    source.check_memory("Ask for a part of it by `items`, `nearest` or `threshold`.")
     attrs: dict[str, Any] = {"long_name": "posterior similarity"}
     if source.n_draws is not None:
         attrs["n_draws"] = source.n_draws
@@ -117,14 +114,7 @@ def _nearest(source: PairSource, n_others: int) -> csr_array:
     if n_others >= n:
         raise ValueError(f"`nearest` must be at most the number of other items, {n - 1}; got {n_others}.")
     memory.check(32 * n * n_others, f"The {n_others} nearest of each of {n} items", "Ask for fewer.")
-    columns, values = np.empty((n, n_others), np.int64), np.empty((n, n_others))
-    if isinstance(source, ScoredPairs):
-        for item, nearest in enumerate(source.nearest(n_others)):
-            columns[item], values[item] = nearest
-    else:
-        for first, rows in source.row_blocks():
-            own = slice(first, first + len(rows))
-            columns[own], values[own] = coclustering.nearest_in_rows(rows, first, n_others)
+    columns, values = source.nearest(n_others)
     found = csr_array((values.ravel(), columns.ravel(), n_others * np.arange(n + 1)), shape=(n, n))
     found.sort_indices()
     return found
@@ -141,7 +131,7 @@ def check_threshold(threshold: Any) -> float:
 def _above(source: PairSource, threshold: float) -> csr_array:
     n, n_pairs = source.n_items, 0
     columns, values, counts = [], [], np.zeros(n + 1, np.int64)
-    for first, second, similarity in pairs_of_similarity_above(source, threshold):
+    for first, second, similarity in source.pairs_above(threshold):
         n_pairs += first.size
         memory.check(
             64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold:g}", "Take a larger `threshold`."

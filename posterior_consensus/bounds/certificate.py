@@ -28,7 +28,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import vi, within_variance
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -87,8 +86,7 @@ def _binder_bound(
     source: PairSource, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
     """Bound each component by itself, of scored pairs and of draws of many small clusters; else the whole."""
-    if isinstance(source, ScoredPairs):
-        source.check_keeps(incumbent)
+    source.check_keeps(incumbent)
     parts = components_of(source, loss)
     if parts is not None:
         return components_bound(source, parts, loss, incumbent, budget=budget, progressbar=progressbar)
@@ -308,7 +306,7 @@ def certificate_within(
     if family is None:
         losses = ", ".join(known.losses for known in BOUNDS.values())
         raise ValueError(f"`loss` must have a bounding method, as {losses} have; got {record.name!r}.")
-    if isinstance(source, ScoredPairs) and record.as_binder() is None:
+    if record.as_binder() is None:
         source = source.all_pairs(f"loss {record.name!r}", "Binder's loss is bounded by component.")
     labels = source.as_labels(partition)
     judged = judged_labels(source, partition, record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +18,10 @@ from posterior_consensus.bounds.stars import best_labels
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.memberships import has_few_pairs, similarities_within_components
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
-from posterior_consensus.ensemble.similarity import has_few_pairs, similarities_within_components
 from posterior_consensus.kernels import components as kernels
 from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -216,6 +216,7 @@ class Decomposition:
         )
 
 
+@singledispatch
 def components_of(source: PairSource, loss: Loss) -> Decomposition | None:
     """Decompose the search for the partition of minimum expected Binder loss.
 
@@ -223,14 +224,16 @@ def components_of(source: PairSource, loss: Loss) -> Decomposition | None:
     draws with large clusters.
     """
     record = loss.as_binder()
-    if record is None:
-        return None
-    if isinstance(source, ScoredPairs):
-        return decomposed(source, record)
     draws = source.counted_draws
-    if draws is None or not has_few_pairs(draws):
+    if record is None or draws is None or not has_few_pairs(draws.backend):
         return None
     return _decomposed_draws(draws.without_zero_weights(), record)
+
+
+@components_of.register
+def _(source: ScoredPairs, loss: Loss) -> Decomposition | None:
+    record = loss.as_binder()
+    return None if record is None else decomposed(source, record)
 
 
 def _decomposed_draws(draws: PartitionDraws, loss: PartitionLoss) -> Decomposition | None:
@@ -240,7 +243,7 @@ def _decomposed_draws(draws: PartitionDraws, loss: PartitionLoss) -> Decompositi
     """
     joining, separating = (loss.numerator[term] for term in "BC")
     costs = joining + separating
-    similarities = similarities_within_components(draws, tau_of(loss))
+    similarities = similarities_within_components(draws.backend, draws.samples, tau_of(loss))
     if similarities is None:
         return None
     groups = connected_components(similarities == 1.0, directed=False)[1]

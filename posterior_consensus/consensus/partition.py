@@ -3,6 +3,7 @@
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import singledispatch
 from typing import Any, Literal
 
 import numpy as np
@@ -190,7 +191,7 @@ def consensus_partition(
     tau = None if tau is None else threshold_of(source, given, tau, rng, progressbar)
     record = loss_on(source, given) if tau is None else binder(tau=tau)
     posterior = source
-    if isinstance(source, ScoredPairs) and isinstance(method, str):
+    if isinstance(method, str):
         source = _as_searched(source, record, method, limits, refine)
     began = time.monotonic()
     candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
@@ -274,10 +275,16 @@ def check_options(called: str, options: dict[str, Any], more: Iterable[str] = ()
             raise unknown_option(called, name, option, own, [*own, *shared, *more])
 
 
+@singledispatch
 def _as_searched(
-    pairs: ScoredPairs, loss: Loss, method: str, limits: Mapping[str, int], refine: Order | None
+    source: PairSource, loss: Loss, method: str, limits: Mapping[str, int], refine: Order | None
 ) -> PairSource:
     """Scored pairs if the method searches them by component; else the matrix of all pairs, which has no constraints."""
+    return source
+
+
+@_as_searched.register
+def _(pairs: ScoredPairs, loss: Loss, method: str, limits: Mapping[str, int], refine: Order | None) -> PairSource:
     if loss.as_binder() is None:
         raise ValueError(
             f"`loss` must be a sum over pairs for scored pairs: 'binder' with any costs, such as tau=0.7; got "

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -329,10 +330,14 @@ def stopped(best: ConsensusPartition) -> str:
     return best.info.stopped if isinstance(best.info, SearchInfo | ComponentsInfo) else ""
 
 
+@singledispatch
 def by_record(source: PairSource, labels: Labels) -> xr.Dataset | None:
     """`records` of the partition of scored pairs; None for another posterior. The cost is linear in the pairs."""
-    if not isinstance(source, ScoredPairs):
-        return None
+    return None
+
+
+@by_record.register
+def _(source: ScoredPairs, labels: Labels) -> xr.Dataset | None:
     size = np.bincount(labels)[labels]
     pairs, rows = source.scored, source.rows
     others = np.flatnonzero(labels[rows] != labels[pairs.indices])

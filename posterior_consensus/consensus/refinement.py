@@ -10,8 +10,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
-from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -72,8 +70,7 @@ def refine_partition(
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
-    if isinstance(source, ScoredPairs):
-        source.check_unconstrained("Refinement", "consensus_partition keeps them.")
+    source.check_unconstrained("Refinement", "consensus_partition keeps them.")
     check_refinement(order, passes, "order")
     return source.items.array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
 
@@ -104,7 +101,7 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
 
 
 def _jacobi_pass(source: PairSource, labels: Labels) -> Labels:
-    own, nearest, other = own_and_nearest(source, labels)
+    own, nearest, other = source.own_and_nearest(labels)
     leaves = (nearest >= 0) & ~(own >= other - ROUNDING)  # also True for an item on its own, whose `own` is NaN
     return np.where(leaves, nearest, labels).astype(np.int32)
 

@@ -189,6 +189,17 @@ class AllocationDraws(PartitionDraws):
         """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of all items."""
         return PairSource.map_links(self, labels, function, *arguments)
 
+    @property
+    def has_small_clusters(self) -> bool:
+        """False: similarities are no counts of pairs in clusters."""
+        return False
+
+    def own_and_nearest(
+        self, labels: npt.NDArray[Any], noise: int | None = None
+    ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+        """See :meth:`PairSource.own_and_nearest`."""
+        return PairSource.own_and_nearest(self, labels, noise)
+
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: one each, as no two are together for certain."""
         return np.arange(self.n_items)

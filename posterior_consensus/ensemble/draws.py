@@ -13,7 +13,8 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, Result
+from posterior_consensus.ensemble.memberships import Memberships, has_small_clusters
+from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource, Result
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
@@ -424,6 +425,31 @@ class PartitionDraws(PairSource):
         counts, itself = self.backend.joint_counts(labels), np.array([total])
         given = self.backend.starts, addends, counts, labels, total, itself, function, arguments
         return self.backend.map_blocks(apply_to_links, *given)
+
+    @property
+    def has_small_clusters(self) -> bool:
+        """Whether pairs in one cluster of a draw are counted faster than the matrix is gone through."""
+        return has_small_clusters(self.backend)
+
+    def pairs_above(self, threshold: float) -> Iterator[Pairs]:
+        """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
+        if not self.has_small_clusters:
+            return super().pairs_above(threshold)
+        own = self.without_zero_weights()
+        return Memberships.of(own.backend, own.samples).pairs_above(threshold)
+
+    def own_and_nearest(
+        self, labels: npt.NDArray[Any], noise: int | None = None
+    ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+        """See :meth:`PairSource.own_and_nearest`; item by item where a table of clusters exceeds the memory budget."""
+        n_clusters = int(labels.max()) + 1
+        if n_clusters == 1 or noise is not None or memory.fits(4 * int(self.starts[-1]) * n_clusters):
+            return super().own_and_nearest(labels, noise)
+        begins = np.concatenate([[0], np.cumsum(self.backend.sizes, dtype=np.int64)])
+        addends, total = self.samples.addends
+        sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
+        own, nearest, other = kernel(self.labels, self.starts, begins, addends, total, labels, sizes)
+        return own, nearest, other
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: items with equal labels in all draws share one."""

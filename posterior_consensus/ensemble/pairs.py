@@ -13,14 +13,17 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.items import Clusters, Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.kernels import coclustering
 from posterior_consensus.results import display
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.draws import PartitionDraws
 
 Result = TypeVar("Result")
+Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]
 
 _SMALL = 32  # items of a cluster
 _LOSSES_OF_PAIRS = "loss='binder' or loss='vi_lower_bound', which need similarities only"
@@ -161,6 +164,52 @@ class PairSource(ABC, display.Shown):
         similarity = self.shared_similarity
         return np.array([_own_links(similarity, partition) for partition in partitions]), similarity.sum(axis=1)
 
+    def pairs_above(self, threshold: float) -> Iterator[Pairs]:
+        """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
+        for first, rows in self.row_blocks():
+            # Pairs of these items and later ones: where entries are rounded, both of a pair must come from one sum.
+            later = rows[:, first:]
+            row, column = np.nonzero(np.triu(later > threshold, 1))
+            yield row + first, column + first, later[row, column]
+
+    def nearest(self, n_others: int) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Of each item the most similar others (n, n_others), the first of equals, and their similarities."""
+        columns, values = np.empty((self.n_items, n_others), np.int64), np.empty((self.n_items, n_others))
+        for first, rows in self.row_blocks():
+            own = slice(first, first + len(rows))
+            columns[own], values[own] = coclustering.nearest_in_rows(rows, first, n_others)
+        return columns, values
+
+    def own_and_nearest(
+        self, labels: npt.NDArray[Any], noise: int | None = None
+    ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+        """Mean similarity (n,) of items to the others of their cluster, the nearest other cluster, and that to it.
+
+        NaN for an item alone, and -1 and NaN if there is no other cluster. `noise` is the label of items in no cluster.
+        """
+        found = [one for _, one in self.map_links(labels, own_and_nearest_of, np.bincount(labels), noise)]
+        own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
+        return own, nearest, other
+
+    def check_keeps(self, labels: Labels) -> None:
+        """Raise ValueError if clusters break a constraint, which scored pairs may have."""
+
+    def check_unconstrained(self, what: str, instead: str) -> None:
+        """Raise ValueError if there are constraints, which `what` would not keep; `instead` is the next step."""
+
+    def all_pairs(self, what: str, instead: str) -> PairSource:
+        """The source for `what` of a call, which needs the similarities of all pairs; `instead` is the next step."""
+        return self
+
+    @property
+    def has_small_clusters(self) -> bool:
+        """Whether pairs in one cluster of a draw are counted faster than the matrix is gone through."""
+        return False
+
+    def certain_groups(self) -> npt.NDArray[np.intp]:
+        """The :meth:`signatures`, or a group for each item where finding them takes the matrix."""
+        return self.signatures()
+
     @abstractmethod
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: items of a group are always co-clustered."""
@@ -227,6 +276,9 @@ class PairSimilarity(PairSource):
     def shared_similarity(self) -> Floats:
         """The matrix."""
         return self.values
+
+    def check_memory(self, hint: str = "") -> None:
+        """Do nothing: the matrix is in memory."""
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
@@ -351,3 +403,31 @@ def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
         members = order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
         links[members] = similarity[members[:, :, np.newaxis], members[:, np.newaxis]].sum(axis=2)
     return links
+
+
+def own_and_nearest_of(
+    links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp], noise: int | None
+) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """Result of :meth:`PairSource.own_and_nearest` for a block of items."""
+    items, means = np.arange(labels.size), mean_similarities(links, labels, total, sizes)
+    own = means[items, labels]
+    if means.shape[1] == 1:
+        return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
+    means[items, labels] = -1.0
+    if noise is not None:
+        own[labels == noise] = np.nan
+        means[:, noise:] = -1.0
+    ties = means >= means.max(axis=1, keepdims=True) - ROUNDING
+    nearest = ties.argmax(axis=1).astype(np.int32)
+    other = means[items, nearest]
+    if noise is not None:
+        nearest[other < 0], other[other < 0] = -1, np.nan
+    return own, nearest, other
+
+
+def mean_similarities(links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]) -> Floats:
+    """Mean similarity (m, K) of a block's items to the other members of each cluster; NaN where there are none."""
+    others = np.tile(sizes, (labels.size, 1))
+    others[np.arange(labels.size), labels] -= 1
+    means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
+    return np.clip(means, 0.0, 1.0)

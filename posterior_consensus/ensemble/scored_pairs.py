@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
@@ -22,14 +22,6 @@ Positions = npt.NDArray[np.int64]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _EVEN = 0.5
-
-
-def symmetric(first: npt.NDArray[Any], second: npt.NDArray[Any], values: npt.NDArray[Any], n: int) -> sparse.csr_array:
-    """A sparse array (n, n) of pairs, each of which is given once, in both directions; indices are sorted."""
-    ends = np.concatenate([first, second]), np.concatenate([second, first])
-    table = sparse.csr_array((np.concatenate([values, values]), ends), (n, n))
-    table.sort_indices()
-    return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,8 +235,18 @@ class ScoredPairs(PairSource):
         values[item] = 1.0
         return values
 
-    def nearest(self, n_others: int) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
-        """Of each item the most similar others, the first of equals, and their similarities, the largest first."""
+    def pairs_above(self, threshold: float) -> Iterator[Pairs]:
+        """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
+        if self.unscored > threshold:
+            yield from super().pairs_above(threshold)
+            return
+        one, other, values = self.pairs
+        above = values > threshold
+        yield one[above], other[above].astype(np.int64), values[above]
+
+    def nearest(self, n_others: int) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Of each item the most similar others (n, n_others), the first of equals, and their similarities."""
+        nearest, similarities = np.empty((self.n_items, n_others), np.int64), np.empty((self.n_items, n_others))
         for item in range(self.n_items):
             own = slice(*self.scored.indptr[item : item + 2])
             near, values = self.scored.indices[own], self.scored.data[own]
@@ -253,7 +255,8 @@ class ScoredPairs(PairSource):
             columns = np.concatenate([near, first]).astype(np.int64)
             values = np.concatenate([values, np.full(first.size, self.unscored)])
             order = np.lexsort((columns, -values))[:n_others]
-            yield columns[order], values[order]
+            nearest[item], similarities[item] = columns[order], values[order]
+        return nearest, similarities
 
     def product(self, columns: Floats) -> Floats:
         """Product (n, c) of the similarity matrix with `columns` (n, c)."""
@@ -298,8 +301,10 @@ class ScoredPairs(PairSource):
         own = np.divide(self._links_to_own(labels), others, out=np.full(self.n_items, np.nan), where=others > 0)
         return np.clip(own, 0.0, 1.0)
 
-    def own_and_nearest(self, labels: Labels) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-        """What :func:`own_and_nearest` of draws returns, of which this is the sparse counterpart."""
+    def own_and_nearest(
+        self, labels: npt.NDArray[Any], noise: int | None = None
+    ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+        """See :meth:`PairSource.own_and_nearest`, of which this is the sparse counterpart; records are no noise."""
         n, sizes, own = self.n_items, np.bincount(labels), self.similarity_to_own(labels)
         if sizes.size == 1:
             return own, np.full(n, -1, np.int32), np.full(n, np.nan)
@@ -322,6 +327,10 @@ class ScoredPairs(PairSource):
         at = np.flatnonzero(sums.indices == nearest[row])
         to_nearest[row[at]] = means[at]
         return own, nearest.astype(np.int32), np.clip(to_nearest, 0.0, 1.0)
+
+    def certain_groups(self) -> npt.NDArray[np.intp]:
+        """A group for each item."""
+        return np.arange(self.n_items)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Number of each item's row of the matrix among the distinct rows, if the memory budget holds it."""

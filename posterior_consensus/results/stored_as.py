@@ -192,7 +192,7 @@ def write_fields(record: Any, parts: DatasetParts) -> None:
 
 
 def read_fields(kind: type, group: Group) -> dict[str, Any]:
-    """Read the declared fields of a record; a missing field is None if its type allows None, and words are those of draws.
+    """Read the declared fields of a record; a missing field is None if its type allows None, or DRAWS.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from scipy import stats
 
 import posterior_consensus as pc
 from posterior_consensus.answers.links import suits_links
-from posterior_consensus.ensemble import similarity
+from posterior_consensus.ensemble import memberships, similarity
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, linked_records
@@ -42,9 +42,9 @@ def test_pairs_are_entries_of_the_matrix(kind, threshold):
 def test_counting_by_cluster_gives_the_bits_of_the_matrix(weights, shares, monkeypatch):
     draws = pc.as_partition_draws(Z, weights=weights)
     monkeypatch.setattr("posterior_consensus.runtime.memory.SHARE_OF_PART", shares)
-    monkeypatch.setattr(similarity, "_SLOWER", 0)
+    monkeypatch.setattr(memberships, "_SLOWER", 0)
     found = pc.posterior_similarity_matrix(draws, threshold=0.0)
-    monkeypatch.setattr(similarity, "has_small_clusters", lambda draws: False)
+    monkeypatch.setattr(memberships, "_SLOWER", np.inf)
     assert (found != pc.posterior_similarity_matrix(draws, threshold=0.0)).nnz == 0
     assert found.nnz > 0 and found.has_sorted_indices
 

@@ -11,7 +11,6 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
-from posterior_consensus.ensemble.similarity import own_and_nearest
 
 N_ITEMS = 12
 
@@ -61,7 +60,7 @@ def test_own_and_nearest_clusters_are_those_of_the_dense_matrix(unscored):
     rng = np.random.default_rng(3)
     for k in (1, 2, 3, 6, 9, 12):
         labels = canonical_labels(rng.integers(0, k, N_ITEMS))
-        for ours, theirs in zip(own_and_nearest(pairs, labels), own_and_nearest(dense, labels), strict=True):
+        for ours, theirs in zip(pairs.own_and_nearest(labels), dense.own_and_nearest(labels), strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-14)
 
 

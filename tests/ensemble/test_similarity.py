@@ -7,7 +7,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.ensemble.similarity import own_and_nearest, own_and_nearest_by_counts, similarity_operator
+from posterior_consensus.ensemble.similarity import own_and_nearest_by_counts, similarity_operator
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.conversion import as_partition_draws
@@ -32,7 +32,7 @@ def test_counts_of_pairs_give_the_same_means_bit_for_bit(n_draws, n_items, n_clu
     for k in (1, 2, n_clusters, n_items):
         labels = canonical_labels(rng.integers(k, size=n_items))
         ours = own_and_nearest_by_counts(draws.shared_similarity, n_draws, labels)
-        for one, other in zip(ours, own_and_nearest(draws, labels), strict=True):
+        for one, other in zip(ours, draws.own_and_nearest(labels), strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble import similarity
+from posterior_consensus.ensemble import memberships
 from posterior_consensus.losses import binder
 from posterior_consensus.results import ComponentsInfo, SearchInfo
 from tests import reference
@@ -16,8 +16,8 @@ QUIET = {"random_seed": 1, "progressbar": False}
 @pytest.fixture
 def any_draws(monkeypatch):
     """Draws of few items, or of large clusters, go by component too."""
-    monkeypatch.setattr(similarity, "_LEAST_CLUSTERS", 0)
-    monkeypatch.setattr(similarity, "_LARGEST_MEAN", np.inf)
+    monkeypatch.setattr(memberships, "_LEAST_CLUSTERS", 0)
+    monkeypatch.setattr(memberships, "_LARGEST_MEAN", np.inf)
 
 
 def few(rng):

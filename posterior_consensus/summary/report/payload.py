@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.similarity import own_and_nearest, own_and_nearest_by_counts
+from posterior_consensus.ensemble.similarity import own_and_nearest_by_counts
 from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of
@@ -221,7 +221,7 @@ def _of_other(labels: Labels, draws: PartitionDraws, matrix: PairSimilarity | No
     """Columns without the probability of the own cluster, which is slow for many partitions."""
     clusters = canonical_labels(labels)
     if matrix is None:
-        found = own_and_nearest(draws, clusters)
+        found = draws.own_and_nearest(clusters)
     else:
         found = own_and_nearest_by_counts(matrix.values, draws.n_draws, clusters)
     return _row(labels, clusters, *found, np.full(labels.size, np.nan))
