@@ -12,8 +12,9 @@ from scipy.special import expit, logit
 
 from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.memberships import symmetric
 from posterior_consensus.ensemble.partitions import connected
-from posterior_consensus.ensemble.scored_pairs import Constraints, Positions, ScoredPairs, symmetric
+from posterior_consensus.ensemble.scored_pairs import Constraints, Positions, ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
