@@ -108,7 +108,7 @@ def summary_of(
         new = None
     elif new is None:
         with waiting("Searches without a run", progressbar=searched["progressbar"]):
-            new = _look_at_new_runs(clock, draws, partition, as_loss(metric))
+            new = _look_at_new_runs(clock, draws, partition, as_loss(metric, kind=PartitionLoss))
     return Summary(
         source=posterior.source,
         draws=draws,
