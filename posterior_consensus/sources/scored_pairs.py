@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from posterior_consensus.ensemble.items import Floats, Items, coords_of
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_number, is_integer, listing
 from posterior_consensus.runtime.names import did_you_mean
@@ -168,7 +168,7 @@ def with_constraints(
             ("cannot_link", own.cannot_link, cannot_link),
         )
     )
-    constraints = Constraints(
+    constraints = PairConstraints(
         must, cannot, own.data_set if max_per_source is None else _data_sets(items, max_per_source)
     )
     constrained = replace(pairs, constraints=constraints)
