@@ -4,7 +4,7 @@ After runs from given partitions and cuts of a tree, runs from random orders of 
 the best partition is rearranged: its clusters are dissolved and split, one by one. Then restarts from perturbations of
 the best partitions follow, until many in a row gained nothing, or until they took what the budget allows. All is
 counted, nothing timed, so that a search ends at the same partition on every machine. `next_step` chooses the next
-step, `Runs` takes it.
+step, `SearchRuns` takes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
