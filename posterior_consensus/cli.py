@@ -35,6 +35,7 @@ from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.formats import (
     FORMATS,
     PLAIN,
+    TABLES,
     WRITTEN,
     alternatives,
     are_chains,
@@ -53,13 +54,12 @@ if TYPE_CHECKING:
     from posterior_consensus.ensemble.samples import Samples
     from posterior_consensus.summary import LayersSummary, PairsSummary, Summary
 
-_TABLES = ", ".join(suffix for one in FORMATS if one.read_columns is not None for suffix in one.suffixes)
 _EPILOG = f"""\
 files: NetCDF or Zarr that ArviZ wrote; a store; the directory of an accumulator; .npy, labels or probabilities, draws x
 items x components; or tables with a row for each draw and a column for each item, as R's write.csv makes them, in which
 columns 'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as CmdStan and R's posterior have
 them. Several tables or .npy files are one chain each. With --layers, several other files are one layer each, in their
-order. Tables end in {_TABLES}.
+order. Tables end in {", ".join(suffix for one in TABLES for suffix in one.suffixes)}.
 
 Scored pairs of records are a table with a row for each pair, in splink's columns or in those that --left, --right and
 --probability name. The clusters of the records go to --output, also of those in no pair if --items

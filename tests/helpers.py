@@ -18,7 +18,7 @@ from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import mean_similarities
 from posterior_consensus.ensemble.partitions import enumerate_partitions
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.sources.conversion import find_source, opened
 
 GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])
@@ -145,7 +145,7 @@ def scored_pairs(n_items, pairs, unscored=0.0, names=None, **constraints):
     scored.sort_indices()
     coords = xr.Coordinates() if names is None else xr.Coordinates({"record": names})
     kept = {name: one if name == "data_set" else np.array(one, np.int64) for name, one in constraints.items()}
-    return ScoredPairs(Items(n_items, "record", coords), scored, unscored, Constraints(**kept))
+    return ScoredPairs(Items(n_items, "record", coords), scored, unscored, PairConstraints(**kept))
 
 
 def random_scored_pairs(rng, n_items):

@@ -107,5 +107,10 @@ def test_page_for_users_of_r_names_methods_and_losses_that_exist():
 
 
 def test_every_loss_and_method_is_in_the_tables_of_the_documentation():
-    for page, names in (("losses.md", pc.LOSSES), ("search.md", pc.METHODS)):
-        assert not [name for name in names if f'`"{name}"`' not in text_of("background", page)]
+    search, losses = text_of("background", "search.md"), text_of("background", "losses.md")
+    assert not [name for name in pc.METHODS if f'`"{name}"`' not in search]
+    rows = re.findall(r'^\| `"(\w+)"` \|.*\| (yes|no|for a = 1) \| (\w*) ?\|$', losses, re.MULTILINE)
+    of_page = {name: (metric != "no", unit) for name, metric, unit in rows}
+    assert of_page == {name: (factory().metric, factory().unit) for name, factory in pc.LOSSES.items()}
+    linear = re.search(r"A loss is \*\*linear\*\* .*?: only (.*?) are\.", losses, re.DOTALL)[1]
+    assert set(re.findall(r'"(\w+)"', linear)) == {name for name, factory in pc.LOSSES.items() if factory().is_linear}

@@ -19,11 +19,10 @@ from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track, waiting
-
-Integers = npt.NDArray[np.int64]
 
 _ALTERNATIONS = 10  # of rows and columns for each separate pair of clusterings
 _PASSES = 3  # over all items of one side in its turn; 1 for a large table

@@ -13,8 +13,8 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.aliases import Integers
 
-Integers = npt.NDArray[np.int64]
 Group = tuple[int, ...]
 
 FURTHER = 2

@@ -12,7 +12,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import cluster_numbers
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.ensemble.switching import (
-    Floats,
     Numbers,
     common_items,
     expected_common_items,
@@ -21,6 +20,7 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import listing, warn
 from posterior_consensus.sources.arrays import sums_to_one
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, with_groups

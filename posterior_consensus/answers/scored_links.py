@@ -14,7 +14,7 @@ from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.memberships import symmetric
 from posterior_consensus.ensemble.partitions import connected
-from posterior_consensus.ensemble.scored_pairs import Constraints, Positions, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, Positions, ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -301,7 +301,7 @@ class ScoredLinks(Stored):
         together = self.decided["together"].values.astype(np.bool_)
         data_set = None if self.data_set is None else self.data_set.values
         items = Items.along(self.cluster, str(self.cluster.dims[0]))
-        return ScoredPairs(items, scored, self.unscored, Constraints(pairs[together], pairs[~together], data_set))
+        return ScoredPairs(items, scored, self.unscored, PairConstraints(pairs[together], pairs[~together], data_set))
 
     @property
     def n_by_size(self) -> pd.Series:

@@ -17,8 +17,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.runtime import memory
-
-Flags = npt.NDArray[np.bool_]
+from posterior_consensus.runtime.aliases import Flags
 
 _ROUNDING = 1e-13  # relative to the sum of all weights; far above the rounding of a sum
 _SHARE_OF_ROWS = 0.03  # of the memory budget

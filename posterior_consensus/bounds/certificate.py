@@ -28,7 +28,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.lookup import as_loss, factories
 from posterior_consensus.losses.partition_losses import vi, within_variance
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -36,7 +36,7 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import check_seconds
+from posterior_consensus.runtime.arguments import check_seconds, listing
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_source, partition_of
 
@@ -93,6 +93,7 @@ def _binder_bound(
     return binder_bound(source, loss, incumbent, budget=budget, progressbar=progressbar)
 
 
+_METRICS = [name for name, make in factories().items() if make().metric and name not in ("binder", "vi")]
 BOUNDS: dict[str, BoundedLosses] = {
     "binder": BoundedLosses(lambda loss: loss.as_binder() is not None, _binder_bound, "'binder' with any costs"),
     "vi": BoundedLosses(lambda loss: loss == vi(), _vi_bound, "'vi'"),
@@ -100,7 +101,7 @@ BOUNDS: dict[str, BoundedLosses] = {
     "metrics": BoundedLosses(
         lambda loss: loss.metric,
         matching_bound,
-        "losses that are metrics ('jaccard', 'nvi', 'information_distance', 'nid', 'ballet')",
+        f"losses that are metrics ({listing(_METRICS)})",
     ),
 }
 """Families of losses by name, the best method first."""

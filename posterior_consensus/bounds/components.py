@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.memberships import has_few_pairs, similarities_within_components
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.kernels import components as kernels
 from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -249,7 +249,7 @@ def _decomposed_draws(draws: PartitionDraws, loss: PartitionLoss) -> Decompositi
     groups = connected_components(similarities == 1.0, directed=False)[1]
     similarities.data *= costs  # weights less that of a pair that is never co-clustered
     unit, step = loss.scale(draws.n_items), cost_step(draws, loss) / draws.n_draws
-    return decomposition(similarities, groups, -joining, Constraints(), unit, step=step, dust=_DUST * costs)
+    return decomposition(similarities, groups, -joining, PairConstraints(), unit, step=step, dust=_DUST * costs)
 
 
 def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
@@ -317,7 +317,7 @@ def decomposition(
     excess: sparse.csr_array,
     groups: npt.NDArray[np.int32],
     default: float,
-    constraints: Constraints,
+    constraints: PairConstraints,
     unit: float,
     *,
     step: float = 0.0,
@@ -388,7 +388,7 @@ class Forbidden(NamedTuple):
     sets: sparse.csr_array
 
     @classmethod
-    def of(cls, constraints: Constraints, groups: npt.NDArray[np.int32]) -> Forbidden:
+    def of(cls, constraints: PairConstraints, groups: npt.NDArray[np.int32]) -> Forbidden:
         """Constraints between groups of records."""
         n = int(groups.max()) + 1
         one, other = groups[constraints.cannot_link].T

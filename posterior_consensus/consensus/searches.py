@@ -79,7 +79,7 @@ def greedy(
 
     Every third run begins at a draw; with a nonlinear loss, every second run. A search that reads the similarity matrix
     begins at no draw. A search over draws also starts from cuts of the average-linkage tree if the posterior is small.
-    With nonlinear losses (all but Binder's and VI) it does so up to 2,000 items.
+    With nonlinear losses it does so up to 2,000 items.
 
     From 131,072 items on, from 2^22 labels of at least 32,768 items on, or if the labels exceed the memory budget, the
     search uses half of the items, at most 65,536, and at most 1,024 draws. Its partition is then extended to all items,

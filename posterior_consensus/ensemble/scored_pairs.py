@@ -25,7 +25,7 @@ _EVEN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Constraints:
+class PairConstraints:
     """What a partition of records has to keep.
 
     Attributes
@@ -49,12 +49,12 @@ class Constraints:
         one, other = self.must_link.T
         return connected(one, other, n_items)
 
-    def of_items(self, at: npt.NDArray[np.intp], n_items: int) -> Constraints:
+    def of_items(self, at: npt.NDArray[np.intp], n_items: int) -> PairConstraints:
         """Constraints between some of the items, by position."""
         place = np.full(n_items, -1, np.int64)
         place[at] = np.arange(at.size)
         must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in (place[self.must_link], place[self.cannot_link]))
-        return Constraints(must, cannot, None if self.data_set is None else self.data_set[at])
+        return PairConstraints(must, cannot, None if self.data_set is None else self.data_set[at])
 
     def first_broken(self, labels: Labels) -> tuple[int, int] | None:
         """Positions of two items whose clusters break a constraint; None if none does."""
@@ -101,14 +101,14 @@ class ScoredPairs(PairSource):
         the diagonal.
     unscored : float
         Similarity of every other pair.
-    constraints : Constraints
+    constraints : PairConstraints
         What a partition has to keep.
     """
 
     items: Items
     scored: sparse.csr_array
     unscored: float = 0.0
-    constraints: Constraints = field(default_factory=Constraints)
+    constraints: PairConstraints = field(default_factory=PairConstraints)
 
     @property
     def n_draws(self) -> None:

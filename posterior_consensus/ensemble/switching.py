@@ -8,9 +8,9 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import SAME
 
-Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
 _SMALLEST = 1e-100  # replaces 0 in a logarithm

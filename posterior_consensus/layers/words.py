@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy.stats import norm
 
@@ -14,13 +13,12 @@ from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Flags
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _FEWEST_EFFECTIVE = 50.0  # draws of a chain; with fewer, errors of slow chains are too rough for a verdict
 _MOST_NAMED = 4  # items
 _HALF = 0.5  # a probability above it is stated as a result
-
-Flags = npt.NDArray[np.bool_]
 
 
 def farther_apart(distances: xr.Dataset, n_compared: int) -> Flags:

@@ -10,7 +10,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from posterior_consensus.losses.record import TERMS, Floats, NoiseLoss, PairLoss, PartitionLoss, pairs
+from posterior_consensus.losses.record import TERMS, NoiseLoss, PairLoss, PartitionLoss, pairs
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_between, check_number
 from posterior_consensus.runtime.tolerances import ROUNDING
 

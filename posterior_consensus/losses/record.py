@@ -17,11 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, as_kernels_take_it
-
-Floats = npt.NDArray[np.float64]
+from posterior_consensus.runtime.aliases import Floats
 
 # Kernels take coefficients by position: a new term is also computed in `_linear_form` of `kernels/loss.py` and in
 # `_value` of `benchmarks/_descent.py`. Three lists name it: the docstrings of `PartitionLoss` and of `kernels/loss.py`

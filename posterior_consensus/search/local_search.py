@@ -48,7 +48,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import cut, tree
 
-Integers = npt.NDArray[np.integer[Any]]
+AnyIntegers = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]  # how many scans, moves, merges, chains, zealous updates and splits there were
 Stop = npt.NDArray[np.uint8]  # (1,), which another thread may set to 1
 
@@ -390,7 +390,7 @@ def descend_draws(
     draws: Draws | SparseDraws,
     loss: LinearLoss | GeneralLoss,
     partition: Labels,
-    order: Integers,
+    order: AnyIntegers,
     limits: tuple[int, int],
     stop: Stop,
     *,
@@ -442,7 +442,7 @@ def descend_pairs(
     similarity: npt.NDArray[np.float64],
     costs: Costs,
     partition: Labels,
-    order: Integers,
+    order: AnyIntegers,
     limits: tuple[int, int],
     stop: Stop,
 ) -> tuple[float, Tally]:
@@ -473,7 +473,9 @@ def descend_pairs(
     return 0.5 * np.cumsum(scores)[-1], tally  # np.sum adds in another order, and rounds otherwise
 
 
-def descend_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: Integers, most: int) -> None:
+def descend_some(
+    draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: AnyIntegers, most: int
+) -> None:
     """Move each of these items to where the expected loss is least, until none of them moves; the others stay.
 
     The partition is changed in place. The items move in their order, into at most so many clusters.
@@ -493,7 +495,7 @@ def descend_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels
 
 
 def _take_steps(
-    steps: _DescentSteps, search: Any, state: Any, order: Integers, last_doubt: float, depth: Depth, stop: Stop
+    steps: _DescentSteps, search: Any, state: Any, order: AnyIntegers, last_doubt: float, depth: Depth, stop: Stop
 ) -> tuple[Any, Tally]:
     """Change a partition of all items until nothing lowers its expected loss; return the state and the tally.
 

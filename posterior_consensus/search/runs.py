@@ -4,7 +4,7 @@ After runs from given partitions and cuts of a tree, runs from random orders of 
 the best partition is rearranged: its clusters are dissolved and split, one by one. Then restarts from perturbations of
 the best partitions follow, until many in a row gained nothing, or until they took what the budget allows. All is
 counted, nothing timed, so that a search ends at the same partition on every machine. `next_step` chooses the next
-step, `Runs` takes it.
+step, `SearchRuns` takes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +22,7 @@ from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.work import Info
+from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import SAME
@@ -29,7 +30,6 @@ from posterior_consensus.search.local_search import SMALL, Begun, LocalSearch, O
 
 _RESTARTS_A_CHECK = 8  # between two checks of their gain
 _PATIENCE_IF_AGREED, _PATIENCE = 32, 64  # restarts in a row without a gain
-Integers = npt.NDArray[np.int64]
 Companions = Callable[[int, float], npt.NDArray[np.bool_]]
 
 _CLUSTERS_A_PLACE = 16  # clusters for each of which one more place is perturbed, if several are

@@ -9,11 +9,9 @@ import numpy.typing as npt
 from posterior_consensus.consensus.perturbation.probability import perturbed
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import smallest_dtype
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
 from posterior_consensus.sources.conversion import as_partition_draws
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,8 +13,6 @@ from scipy import stats
 
 from posterior_consensus.runtime.arguments import as_numbers, check_above, check_between, check_count
 
-Floats = npt.NDArray[np.float64]
-
 
 class SimilarityMoments(NamedTuple):
     """Mean and standard deviation of one entry of the similarity matrix; made by :func:`similarity_moments`."""

@@ -118,6 +118,7 @@ FORMATS: tuple[Format, ...] = (
     Format(is_it=is_accumulated, opened=lambda path, _: read_draws(path.absolute())),
 )
 PLAIN = [one for one in FORMATS if one.content is not None]
+TABLES = [one for one in PLAIN if one.read_columns is not None]
 WRITTEN = {one.suffixes[0]: one for one in FORMATS if one.write is not None}
 
 

@@ -11,10 +11,10 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import as_codes, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.sources.containers import group_dataset, has_groups
 
-Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer[Any]]
 
 _LIKELIHOOD = "log_likelihood"

@@ -14,12 +14,12 @@ from scipy.special import expit
 
 from posterior_consensus.ensemble.items import Floats, Items, coords_of
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_number, is_integer, listing
 from posterior_consensus.runtime.names import did_you_mean
 from posterior_consensus.runtime.tolerances import SINGLE
-from posterior_consensus.sources.formats import format_of, is_plain
+from posterior_consensus.sources.formats import TABLES, format_of, is_plain, names_of
 from posterior_consensus.sources.plain_files import columns_of_file, read_columns
 from posterior_consensus.sources.tables import BY_COLUMN
 
@@ -165,7 +165,7 @@ def with_constraints(
             ("cannot_link", own.cannot_link, cannot_link),
         )
     )
-    constraints = Constraints(
+    constraints = PairConstraints(
         must, cannot, own.data_set if max_per_source is None else _data_sets(items, max_per_source)
     )
     constrained = replace(pairs, constraints=constraints)
@@ -225,7 +225,7 @@ def _columns_at(data: Any, argument: str) -> list[Any]:
         raise FileNotFoundError(f"`{argument}` must be a path to a file; there is no {str(data)!r}.")
     if present := columns_of_file(data):
         return list(present)
-    raise ValueError(f"`{argument}` must be a path to a table, not to an array; got {str(data)!r}.")
+    raise ValueError(f"`{argument}` must be a path to a {names_of(TABLES)} file; got {str(data)!r}.")
 
 
 def _is_text(data: Any) -> bool:

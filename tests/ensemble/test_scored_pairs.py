@@ -10,7 +10,7 @@ from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 
 N_ITEMS = 12
 
@@ -100,7 +100,7 @@ def test_a_score_of_zero_is_a_scored_pair():
 
 def test_constraints_of_some_items_keep_their_pairs():
     pairs, two = np.array([[0, 2], [1, 3]]), np.array([0, 0, 1, 1, -1], np.int32)
-    part = Constraints(pairs, pairs[::-1], two).of_items(np.array([3, 1, 4]), 5)
+    part = PairConstraints(pairs, pairs[::-1], two).of_items(np.array([3, 1, 4]), 5)
     assert part.must_link.tolist() == part.cannot_link.tolist() == [[1, 0]] and part.data_set.tolist() == [1, 0, -1]
 
 
@@ -114,5 +114,5 @@ def test_constraints_of_some_items_keep_their_pairs():
     ],
 )
 def test_a_broken_constraint_is_named(labels, broken):
-    kept = Constraints(np.array([[0, 2]]), np.array([[0, 1]]), np.array([-1, -1, 0, 0, -1], np.int32))
+    kept = PairConstraints(np.array([[0, 2]]), np.array([[0, 1]]), np.array([-1, -1, 0, 0, -1], np.int32))
     assert kept.first_broken(np.array(labels)) == broken

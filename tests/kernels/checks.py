@@ -44,7 +44,7 @@ def plain(kernel):
 def in_plain_python():
     """All kernels are what they are written as: nothing is compiled."""
     named = [(module, name, value) for module in (*MODULES, local_search) for name, value in vars(module).items()]
-    found = [one for one in named if isinstance(one[2], (CPUDispatcher, local_search._Steps))]
+    found = [one for one in named if isinstance(one[2], (CPUDispatcher, local_search._DescentSteps))]
     for module, name, value in found:
         setattr(module, name, value._make(map(plain, value)) if isinstance(value, tuple) else plain(value))
     try:

@@ -13,7 +13,7 @@ RECORDS = {
     "binder(a=0.3)": (binder(0.3), lambda x, y: reference.binder(x, y, 0.3)),
     "vi(a=1.6)": (vi(1.6), lambda x, y: reference.vi(x, y, 1.6)),
 }
-LINEAR = ["vi", "binder", "binder(a=0.3)", "vi(a=1.6)"]
+LINEAR = [name for name, (loss, _) in RECORDS.items() if loss.is_linear]
 KINDS = {"dense": cells.Draws, "sparse": cells.sparse_draws}  # of tables; sparse ones serve linear losses only
 N_ITEMS = 9
 PARTITION = [0, 1, 2, 0, 1, 2, 0, 1, 2]

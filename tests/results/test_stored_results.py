@@ -2,8 +2,10 @@
 
 import copy
 import dataclasses
+import inspect
 import itertools
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -54,6 +56,14 @@ def test_a_result_comes_back_from_a_file_and_can_be_written_again(kind, suffix, 
     assert_equal(found, result)
     with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
         assert_equal(type(result).from_dataset(stored), result)
+
+
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
+def test_every_field_stands_in_the_docstring(kind):
+    documented = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in type(made(kind)).__mro__)
+    listed = re.findall(r"^(\w+(?:, \w+)*) :", documented, re.MULTILINE)
+    names = {name for names in listed for name in names.split(", ")}
+    assert not [field.name for field in dataclasses.fields(made(kind)) if field.name not in names]
 
 
 TOGETHER = [

@@ -155,7 +155,7 @@ def test_time_that_is_over_leaves_a_partition_of_all_items(rng, lowered):
     assert best.expected_loss < found(draws, n_clusters=1).expected_loss
 
 
-@pytest.mark.parametrize("function", ["_chosen", "_allocated", "_doubtful"])
+@pytest.mark.parametrize("function", ["_labels_of_rows", "_allocated", "_doubtful"])
 def test_interrupt_leaves_a_partition_of_all_items(function, rng, lowered, monkeypatch):
     draws = pc.as_partition_draws(noisy_draws(rng, 40, 300, 5, 0.1))
     lowered()
@@ -169,7 +169,7 @@ def test_interrupt_leaves_a_partition_of_all_items(function, rng, lowered, monke
             yield block
 
     monkeypatch.setattr(ArrayLabels, "map_blocks", interrupting)
-    if function == "_chosen":  # there is nothing yet to return
+    if function == "_labels_of_rows":  # there is nothing yet to return
         with pytest.raises(KeyboardInterrupt):
             found(draws)
         return

@@ -80,13 +80,13 @@ def test_there_are_perturbations_where_they_take_little():
 
 
 def test_losses_of_the_larger_or_smaller_entropy_have_more_restarts(monkeypatch):
-    seen, follow = {}, runs.Runs.follow
+    seen, follow = {}, runs.SearchRuns.follow
 
     def noted(self, allowed, *given, **options):
         seen[loss.name] = allowed.patience, allowed.budget
         follow(self, allowed._replace(n_perturbations=0), *given, **options)
 
-    monkeypatch.setattr(runs.Runs, "follow", noted)
+    monkeypatch.setattr(runs.SearchRuns, "follow", noted)
     records = [*(make() for make in pc.LOSSES.values()), *(losses.nmi(one) for one in ("arithmetic", "min", "max"))]
     for loss in records:
         find(splits(0, 12, 6), loss, n_starts=1)

@@ -19,8 +19,8 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, Result
 from posterior_consensus.kernels import ensemble, perturbation
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Integers
 
-Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
 _BITS = 53  # of a float

@@ -13,8 +13,7 @@ from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.switching import matched_by_draw
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import memory
-
-Integers = npt.NDArray[np.int64]
+from posterior_consensus.runtime.aliases import Integers
 
 WIDEST = 7  # most clusters for which all matchings are summed; the work doubles with each further cluster
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.sources.containers import group_dataset
 from posterior_consensus.sources.conversion import found_labels
@@ -23,7 +23,6 @@ from posterior_consensus.sources.mixtures.model import ancestors, find_mixture, 
 from posterior_consensus.sources.mixtures.posterior import Density, parameter_draws
 from posterior_consensus.sources.parameters import Numbers, component_labels, n_components_of, parameters_by_draw
 
-Floats = npt.NDArray[np.float64]
 Family = tuple[Any, dict[str, Floats]]
 
 _FAMILIES: dict[str, tuple[Any, tuple[str, ...]]] = {
