@@ -28,9 +28,9 @@ def fixed():
 
 
 def test_items_before_draws(fixed):
-    for transposed in (fixed.T, fixed.T.tolist(), fixed.T.astype(str)):
+    for exchanged in (fixed.T, fixed.T.tolist(), fixed.T.astype(str)):
         with pytest.warns(UserWarning, match=r"`data` .*\(60, 450\) is taken as 60 draws of 450 items.*take its \.T"):
-            pc.as_partition_draws(transposed)
+            pc.as_partition_draws(exchanged)
     by_chain = fixed.reshape(N_CHAINS, N_DRAWS, N_ITEMS)
     with pytest.warns(UserWarning, match=r"\(3, 60, 150\) is taken as 180 draws of 150 items.*swap the last two axes"):
         pc.as_partition_draws(by_chain.swapaxes(1, 2))
