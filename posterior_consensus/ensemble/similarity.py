@@ -23,7 +23,7 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 
 _SLOWER = 256  # time of a pair within a cluster, relative to a pair of packed labels
 _LARGEST_MEAN, _LEAST_CLUSTERS = 32, 64  # mean size of an item's cluster whose pairs are few, and so many of them
-_ITEMS_IN_MATRIX, _MANY, _DRAWS_OF_PAIRS = 4_000, 16, 64  # where the matrix costs less than links with many clusters
+_ITEMS_IN_MATRIX, _MANY, _SHARE = 4_000, 16, 8  # where the matrix costs less than links with many clusters
 _BYTES_A_PAIR_WITHIN = 100  # of a pair within a component, while a problem is made of it
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
@@ -117,7 +117,7 @@ def own_and_nearest(
             own, nearest, other = kernel(drawn.values, draws.starts, begins, addends, total, labels, sizes)
             return own, nearest, other
         of_all_pairs = draws.n_items <= _ITEMS_IN_MATRIX and _MANY * n_clusters > draws.n_items
-        if of_all_pairs and draws.n_draws >= _DRAWS_OF_PAIRS and not draws.samples.is_weighted:
+        if of_all_pairs and _SHARE * draws.n_draws >= draws.n_items and not draws.samples.is_weighted:
             return own_and_nearest_by_counts(draws.shared_similarity, draws.n_draws, labels)
     found = [one for _, one in source.map_links(labels, _own_and_nearest_of, np.bincount(labels), noise)]
     own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
