@@ -27,7 +27,7 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
-from posterior_consensus.runtime.executor import NO_TIME
+from posterior_consensus.runtime.executor import NO_TIME, one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.conversion import as_draws
 
@@ -106,6 +106,7 @@ def smaller_effective_size(draws: PartitionDraws) -> float:
     return float(np.fmin(of_partition * draws.samples.effective_draws / draws.n_draws, of_number))
 
 
+@one_blas_thread(with_sklearn=False)  # products of a few blocks, one for each item: threads would only wait
 def differences(
     both: tuple[PartitionDraws, PartitionDraws], sizes: tuple[float, float], metric: PartitionLoss, n_draws: int
 ) -> Differences:

@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels, di
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.executor import Clock, Executor
+from posterior_consensus.runtime.executor import Clock, Executor, one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.local_search import Limits, OnDraws, OnDrawsNonlinear
@@ -89,6 +89,7 @@ class ParticleSearch:
         """Number of partitions among the draws."""
         return self._all.rows.size
 
+    @one_blas_thread(with_sklearn=False)  # distances must not depend on the number of threads
     def along(
         self, consensus: Labels, number: int | None, most: int, most_work: float, progressbar: bool
     ) -> FoundParticles:

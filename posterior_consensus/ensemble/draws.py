@@ -14,7 +14,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.memberships import Memberships, has_small_clusters
-from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource, Result
+from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource, Result, own_and_nearest_by_counts
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
@@ -24,6 +24,8 @@ from posterior_consensus.runtime import memory
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.allocations import AllocationDraws
+
+_ITEMS_IN_MATRIX, _MANY, _SHARE = 4_000, 16, 8  # where the matrix costs less than links with many clusters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -441,15 +443,20 @@ class PartitionDraws(PairSource):
     def own_and_nearest(
         self, labels: npt.NDArray[Any], noise: int | None = None
     ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-        """See :meth:`PairSource.own_and_nearest`; item by item where a table of clusters exceeds the memory budget."""
+        """See :meth:`PairSource.own_and_nearest`; by items or by the matrix where a table of clusters is large."""
         n_clusters = int(labels.max()) + 1
-        if n_clusters == 1 or noise is not None or memory.fits(4 * int(self.starts[-1]) * n_clusters):
+        if n_clusters == 1 or noise is not None:
             return super().own_and_nearest(labels, noise)
-        begins = np.concatenate([[0], np.cumsum(self.backend.sizes, dtype=np.int64)])
-        addends, total = self.samples.addends
-        sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
-        own, nearest, other = kernel(self.labels, self.starts, begins, addends, total, labels, sizes)
-        return own, nearest, other
+        if not memory.fits(4 * int(self.starts[-1]) * n_clusters):
+            begins = np.concatenate([[0], np.cumsum(self.backend.sizes, dtype=np.int64)])
+            addends, total = self.samples.addends
+            sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
+            own, nearest, other = kernel(self.labels, self.starts, begins, addends, total, labels, sizes)
+            return own, nearest, other
+        of_all_pairs = self.n_items <= _ITEMS_IN_MATRIX and _MANY * n_clusters > self.n_items
+        if of_all_pairs and _SHARE * self.n_draws >= self.n_items and not self.samples.is_weighted:
+            return own_and_nearest_by_counts(self.shared_similarity, self.n_draws, labels)
+        return super().own_and_nearest(labels, noise)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: items with equal labels in all draws share one."""

@@ -431,3 +431,15 @@ def mean_similarities(links: Floats, labels: npt.NDArray[Any], total: float, siz
     others[np.arange(labels.size), labels] -= 1
     means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
     return np.clip(means, 0.0, 1.0)
+
+
+def own_and_nearest_by_counts(
+    similarity: Floats, n_draws: int, labels: npt.NDArray[Any]
+) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """Return :meth:`PairSource.own_and_nearest` of draws without weights and noise by their matrix: equal bit for bit.
+
+    Numbers of draws are integers, whose sums are exact in any order. For many partitions of the same draws.
+    """
+    links = np.rint(n_draws * similarity) @ np.eye(labels.max() + 1)[labels]
+    links[np.arange(labels.size), labels] -= n_draws
+    return own_and_nearest_of(links, labels, float(n_draws), np.bincount(labels), None)

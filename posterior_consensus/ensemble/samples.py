@@ -307,7 +307,8 @@ class Samples(ABC):
             return self._in_order(values).mean(axis=-1)
         # Weights sum to 1 up to rounding. Relative to one draw, a constant stays exact and a share is at most 1.
         origin = values[..., int(self.weights.argmax())].astype(np.float64)
-        return origin + (values - origin[..., np.newaxis]) @ self.weights
+        # No product of BLAS, which sums in another order on more threads.
+        return origin + np.einsum("...t,t->...", values - origin[..., np.newaxis], self.weights)
 
     def mcse(self, values: Floats) -> Floats:
         """Monte Carlo standard error of :meth:`mean`, from the chains' effective sample size and the weights.

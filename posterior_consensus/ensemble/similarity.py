@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.pairs import PairSource, own_and_nearest_of
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 
@@ -67,15 +66,3 @@ def similarity_operator(source: PairSource) -> LinearOperator:
 
     products = dict.fromkeys(("matvec", "rmatvec", "matmat", "rmatmat"), product)
     return LinearOperator((n, n), dtype=np.float64, **products)
-
-
-def own_and_nearest_by_counts(
-    similarity: Floats, n_draws: int, labels: npt.NDArray[Any]
-) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-    """Return :meth:`PairSource.own_and_nearest` of draws without weights and noise by their matrix: equal bit for bit.
-
-    Numbers of draws are integers, whose sums are exact in any order. For many partitions of the same draws.
-    """
-    links = np.rint(n_draws * similarity) @ np.eye(labels.max() + 1)[labels]
-    links[np.arange(labels.size), labels] -= n_draws
-    return own_and_nearest_of(links, labels, float(n_draws), np.bincount(labels), None)

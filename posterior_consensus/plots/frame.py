@@ -39,6 +39,7 @@ _MOST_FILLED = 0.97  # share of its axes that a label may have; a text's width v
 _MOST_DOWN = 240.0  # mm, of a column
 _INCH = 25.4  # mm
 _PRINTED_FONT = 7.5  # points
+_ROOM = 0.75  # of the usual width or height, below which four panels are in small print
 _PRINTED: dict[str, Any] = {
     **{f"axes.{text}size": "medium" for text in ("title", "label")},
     **{f"{side}tick.{kind}.width": 0.6 for side in "xy" for kind in ("major", "minor")},
@@ -125,12 +126,17 @@ def panels(
     """Four framed axes of a new figure to plot on, two by two, or below each other in a column of print.
 
     `default` is the size in inches, `heights` are those of a column's panels in mm, `ratios` those of two by two. In
-    print, fonts and lines are those of journals, and labels are wrapped at the end.
+    print, and where the user's figure has no room for the usual ones, fonts and lines are those of journals, and labels
+    are wrapped at the end.
     """
     if width is None:
         axes = grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
         axes[0, 0].figure.get_layout_engine().set(w_pad=_BETWEEN)
-        yield axes
+        if min(axes[0, 0].figure.get_size_inches() / default) >= _ROOM:
+            yield axes
+        else:
+            with _small_print():
+                yield from _printed_on(axes)
         return
     with in_print(width, figsize) as across:
         if width == "page":
@@ -138,26 +144,39 @@ def panels(
         else:
             down = sum(heights) / _INCH
             axes = grid_axes(None, None, 4, 1, across, down, framed=True, height_ratios=heights)
-        for ax in axes.ravel().tolist():
-            ax.tick_params(labelsize=font_of_names())  # of ticks that a later drawing adds
-        yield axes
-        fit_labels(axes)
+        yield from _printed_on(axes)
+
+
+def _printed_on(axes: Grid) -> Iterator[Grid]:
+    """Four axes to plot on in small print."""
+    for ax in axes.ravel().tolist():
+        ax.tick_params(labelsize=font_of_names())  # of ticks that a later drawing adds
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.label.set_fontsize("medium")
+    yield axes
+    fit_labels(axes)
 
 
 @contextmanager
 def in_print(width: Any, figsize: Any) -> Iterator[float]:
     """Style of figures in journals, with their width in inches; `figsize` is the user's, which must be None."""
     check_matplotlib()
-    import matplotlib.pyplot as plt
-
     if not isinstance(width, str) or width not in _WIDTHS:
         raise ValueError(f"`width` must be 'column' (89 mm), 'page' (180 mm) or None; got {width!r}.")
     if figsize is not None:
         raise ValueError("`width` and `figsize` both set the size of the figure; give one of the two.")
+    with _small_print():
+        yield _WIDTHS[width] / _INCH
+
+
+@contextmanager
+def _small_print() -> Iterator[None]:
+    import matplotlib.pyplot as plt
+
     font = min(_PRINTED_FONT, float(plt.rcParams["font.size"]))
     style: Any = _PRINTED | {"font.size": font, "xtick.labelsize": 0.9 * font, "ytick.labelsize": 0.9 * font}
     with plt.rc_context(style):
-        yield _WIDTHS[width] / _INCH
+        yield
 
 
 def fit_labels(axes: Grid) -> None:

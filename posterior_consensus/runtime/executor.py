@@ -268,13 +268,13 @@ class _Limit(NamedTuple):
 
 
 @contextmanager
-def one_blas_thread(pools: Any = None) -> Iterator[None]:
+def one_blas_thread(*, with_sklearn: bool = True) -> Iterator[None]:
     """Let NumPy and scikit-learn compute on one thread, so that sums do not depend on the number of threads.
 
-    BLAS has one number of threads for the process. It is restored when the last of overlapping calls ends. `pools` is a
-    ThreadpoolController of other libraries.
+    BLAS has one number of threads for the process. It is restored when the last of overlapping calls ends. Without
+    scikit-learn, which takes a second to import, only BLAS in the libraries loaded so far is limited.
     """
-    pools = _thread_pools() if pools is None else pools
+    pools = _thread_pools() if with_sklearn else _loaded_blas()
     libraries = pools.select(user_api="blas").lib_controllers
     with pools.select(user_api="openmp").limit(limits=1):  # which has a number for each thread that calls it
         with _lock:
@@ -313,6 +313,12 @@ def _thread_pools() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def _loaded_blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _is_one_of_the_threads() -> bool:

@@ -11,6 +11,7 @@ from posterior_consensus.ensemble.partitions import as_array, native
 from posterior_consensus.ensemble.samples import evenly_spaced
 
 _SIDE = 128  # most rows and columns whose pairs are compared
+_GLANCE = 32  # the same, of a first look, which ends it if rows are clearly draws
 _PARTNERS = 4  # of each row or column
 _FEW, _LONG = 16, 2_000  # rows whose labels are counted, and items of each
 _LEAST = 8  # smallest numbers of rows and columns to judge by
@@ -26,7 +27,7 @@ Counts = npt.NDArray[np.float64]
 
 def rows_are_items(labels: npt.NDArray[Any]) -> bool:
     """Whether labels (..., n_draws, n_items) are likely to have items in rows."""
-    return row_score(labels) <= -DECIDED
+    return _agreement_score(labels, _GLANCE) < DECIDED and row_score(labels) <= -DECIDED
 
 
 def row_score(labels: npt.NDArray[Any]) -> float:
@@ -50,19 +51,27 @@ def row_score(labels: npt.NDArray[Any]) -> float:
     float
         Positive if rows are draws, negative if they are items.
     """
+    score = _agreement_score(labels, _SIDE)
+    if score == 0.0:
+        return 0.0
+    first = labels if labels.ndim == 2 else labels[0]
+    more = np.log(_n_labels(_some(first, _FEW, _LONG)) / _n_labels(_some(first, _LONG, _FEW).T))
+    return score + _WEIGHT * max(0.0, float(more))
+
+
+def _agreement_score(labels: npt.NDArray[Any], side: int) -> float:
+    """Evidence from at most `side` rows and columns: how much more the one agree than the other."""
     if min(labels.shape[-2:]) < _LEAST:
         return 0.0
-    first, last = (labels, labels) if labels.ndim == 2 else (labels[0], labels[-1])
-    one, other = _some(first, _SIDE, _SIDE), _some(last, _SIDE, _SIDE)
+    one = other = _some(labels if labels.ndim == 2 else labels[0], side, side)
+    if labels.ndim > 2:
+        other = _some(labels[-1], side, side)
     of_rows, of_columns = _Agreement.of(one, other), _Agreement.of(one.T, other.T)
-    more = np.log(_n_labels(_some(first, _FEW, _LONG)) / _n_labels(_some(first, _LONG, _FEW).T))
     if of_rows.of_all > of_columns.best and of_rows.mean >= _CRISP:
-        score = of_rows.of_all - of_columns.best
-    elif of_columns.of_all > of_rows.best and of_columns.mean >= _CRISP and of_columns.lowest >= _ALL_CRISP:
-        score = of_rows.best - of_columns.of_all
-    else:
-        return 0.0
-    return score + _WEIGHT * max(0.0, float(more))
+        return of_rows.of_all - of_columns.best
+    if of_columns.of_all > of_rows.best and of_columns.mean >= _CRISP and of_columns.lowest >= _ALL_CRISP:
+        return of_rows.best - of_columns.of_all
+    return 0.0
 
 
 def _some(labels: npt.NDArray[Any], n_rows: int, n_columns: int) -> Codes:
@@ -117,6 +126,8 @@ class _Agreement(NamedTuple):
         best, length = mean + lowest, vectors.shape[1]
         for share in _PLAIN:
             some, partners = (alike < share * length * (length - 1) / 2 for alike in (own, of_others))
+            if some.all() and partners.all():
+                continue  # all have been compared
             if min(some.sum(), partners.sum()) >= max(_LEAST_OTHER, len(vectors) // _LEAST):
                 best = max(best, sum(_rand_indices(vectors[some], others[partners], own[some], of_others[partners])))
         return cls(mean, lowest, best)

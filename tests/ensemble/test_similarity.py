@@ -6,8 +6,9 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble.pairs import own_and_nearest_by_counts, own_and_nearest_of
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.ensemble.similarity import own_and_nearest_by_counts, similarity_operator
+from posterior_consensus.ensemble.similarity import similarity_operator
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.conversion import as_partition_draws
@@ -31,10 +32,15 @@ def test_counts_of_pairs_give_the_same_means_bit_for_bit(n_draws, n_items, n_clu
     draws = as_partition_draws(random_draws(rng, n_draws, n_items, n_clusters))
     for k in (1, 2, n_clusters, n_items):
         labels = canonical_labels(rng.integers(k, size=n_items))
-        ours = own_and_nearest_by_counts(draws.shared_similarity, n_draws, labels)
-        for one, other in zip(ours, draws.own_and_nearest(labels), strict=True):
-            assert one.dtype == other.dtype
-            np.testing.assert_array_equal(one, other)
+        blocks = [one for _, one in draws.map_links(labels, own_and_nearest_of, np.bincount(labels), None)]
+        expected = [np.concatenate(column) for column in zip(*blocks, strict=True)]
+        for found in (
+            own_and_nearest_by_counts(draws.shared_similarity, n_draws, labels),
+            draws.own_and_nearest(labels),
+        ):
+            for one, other in zip(found, expected, strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(one, other)
 
 
 def test_more_than_256_clusters_go_through_every_path():

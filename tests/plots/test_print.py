@@ -82,8 +82,18 @@ def test_texts_are_legible_and_apart(summary, width, monkeypatch):
     check_texts(axes[0, 0].figure, width, monkeypatch, 20)
 
 
+@pytest.mark.slow
+def test_texts_of_a_small_figure_are_legible_and_apart(monkeypatch):
+    summary = pc.summarize(pc.load_example("galaxies"), **QUIET)
+    check_apart(summary.plot(figsize=(6, 5))[0, 0].figure, monkeypatch, 20)
+
+
 def check_texts(figure, width, monkeypatch, fewest):
     assert 25.4 * figure.get_figwidth() == pytest.approx(WIDTHS[width]) and 25.4 * figure.get_figheight() <= 240.01
+    check_apart(figure, monkeypatch, fewest)
+
+
+def check_apart(figure, monkeypatch, fewest):
     texts = drawn_texts(figure, monkeypatch)
     assert len(texts) > fewest and min(size for _, size, _ in texts) >= SMALLEST
     page = figure.bbox

@@ -11,6 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import posterior_consensus as pc
+from posterior_consensus.answers import compare
 from posterior_consensus.losses import PAIR_LOSSES
 from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor, one_blas_thread
@@ -90,6 +91,16 @@ def test_the_calls_of_a_search_could_go_to_another_process(kind):
 
 def blas_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_posteriors_are_compared_on_one_thread_of_blas(monkeypatch):
+    """Products of a few blocks, one for each item, are not worth the threads that they would wake."""
+    draws, within = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 400, 20, 4, 0.5)), []
+    energy = compare.half_energy
+    monkeypatch.setattr(compare, "half_energy", lambda *given: within.extend(blas_threads()) or energy(*given))
+    with threadpool_limits(2, user_api="blas"):
+        pc.compare_posteriors(draws, draws, random_seed=1, progressbar=False)
+        assert set(within) == {1} and max(blas_threads()) == 2
 
 
 def test_calls_that_overlap_give_blas_its_threads_back():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.sources import transposed
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 
 N_CHAINS, N_DRAWS, N_ITEMS = 3, 150, 60
@@ -27,12 +28,24 @@ def fixed():
 
 
 def test_items_before_draws(fixed):
-    for transposed in (fixed.T, fixed.T.tolist(), fixed.T.astype(str)):
+    for exchanged in (fixed.T, fixed.T.tolist(), fixed.T.astype(str)):
         with pytest.warns(UserWarning, match=r"`data` .*\(60, 450\) is taken as 60 draws of 450 items.*take its \.T"):
-            pc.as_partition_draws(transposed)
+            pc.as_partition_draws(exchanged)
     by_chain = fixed.reshape(N_CHAINS, N_DRAWS, N_ITEMS)
     with pytest.warns(UserWarning, match=r"\(3, 60, 150\) is taken as 180 draws of 150 items.*swap the last two axes"):
         pc.as_partition_draws(by_chain.swapaxes(1, 2))
+
+
+def test_a_first_look_decides_as_all_rows_do(monkeypatch, rng):
+    """It ends the look at plain draws, and at none with their axes exchanged."""
+    looks = []
+    score = transposed._agreement_score
+    monkeypatch.setattr(transposed, "_agreement_score", lambda labels, side: looks.append(side) or score(labels, side))
+    draws = noisy_draws(rng, 400, 300, 4, 0.1)
+    for labels, n_looks in ((draws, 1), (renamed(draws, rng), 1), (draws.T, 2)):
+        looks.clear()
+        assert transposed.rows_are_items(labels) == (transposed.row_score(labels) <= -transposed.DECIDED)
+        assert len(looks) == n_looks + 1  # and that of the score
 
 
 @pytest.mark.parametrize("order", [(2, 1, 0), (2, 0, 1), (1, 2, 0), (1, 0, 2)])

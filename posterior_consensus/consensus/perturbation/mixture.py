@@ -25,6 +25,7 @@ from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.kernels import contingency
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.classical import k_means
 
 _DRAWS = 300  # most draws that are grouped for the starts
@@ -56,6 +57,7 @@ class Mixture(NamedTuple):
         return self.log_likelihood - 0.5 * float(of_items + of_draws)
 
 
+@one_blas_thread()  # the sums must not depend on the number of threads
 def mixture(
     draws: ModelDraws,
     n_modes: int,
@@ -180,6 +182,7 @@ def _log_priors(draws: ModelDraws, shares: Floats, parameters: list[ModelParamet
     return float(0.5 * np.log(shares).sum() + of_modes)
 
 
+@one_blas_thread()
 def as_independent(draws: ModelDraws, fitted: Mixture, chains: list[Rows]) -> ModelDraws:
     """Reduce the counts of draws so that they add up to an equivalent number of independent draws.
 

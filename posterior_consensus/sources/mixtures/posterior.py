@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from threadpoolctl import ThreadpoolController
 
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import listing
@@ -202,7 +201,7 @@ def over_draws(
     log_density = np.empty(result.shape[:-1])
     function = density.at_speed(function, len(first) * joint.size)
     # Threads would only wait for each other on thousands of small linear systems.
-    with one_blas_thread(ThreadpoolController().select(user_api="blas")):
+    with one_blas_thread(with_sklearn=False):
         for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
             result[rows[number]], log_density[rows[number]] = _normalized(
                 _joint(function, draws, row, None), draws, row

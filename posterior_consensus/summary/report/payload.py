@@ -14,9 +14,8 @@ from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, own_and_nearest_by_counts
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.similarity import own_and_nearest_by_counts
 from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of
