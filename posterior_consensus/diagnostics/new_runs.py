@@ -79,7 +79,7 @@ def new_runs(draws: PartitionDraws, result: Any, partition: Labels, loss: Partit
         Mean distance that random labels have.
     """
     draws = draws.in_fixed_order()
-    changes = _changes(draws, result, partition, loss)
+    changes = _changes_without_run(draws, result, partition, loss)
     fit = _fit(draws, alone(partition), loss)
     mean, change = draws.samples.mean(fit), changes.mean(axis=1)
     mean += change
@@ -112,7 +112,7 @@ def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     return found / sizes[several].sum()
 
 
-def _changes(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss) -> Floats:
+def _changes_without_run(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss) -> Floats:
     """What distance and agreement (2, m) of a run change by if the search does not know it."""
     result = getattr(result, "partition", result)  # of a summary
     if not is_greedy(result) or result.n_draws != draws.n_draws:

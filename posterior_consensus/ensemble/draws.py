@@ -89,6 +89,10 @@ class PartitionDraws(PairSource):
         """Cluster of each item in each draw, or in some, -1 for noise of runs that have some."""
         return self.labels if rows is None else self.backend.of_draws(rows).astype(np.int32)
 
+    def in_memory(self, rows: npt.NDArray[np.intp]) -> PartitionDraws:
+        """Return the labels of some draws, in memory and with equal weights."""
+        return PartitionDraws.of(self.backend.of_draws(rows))
+
     def in_clusters(self) -> npt.NDArray[np.bool_]:
         """Whether each draw has each item in a cluster (N, n), which only noise is not."""
         return np.ones((self.n_draws, self.n_items), np.bool_)

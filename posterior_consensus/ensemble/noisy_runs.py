@@ -81,6 +81,11 @@ class NoisyRuns(PartitionDraws):
         labels = super().marked_labels(rows)
         return np.where(self.noise if rows is None else self.noise[rows], -1, labels.astype(np.int32))
 
+    def in_memory(self, rows: npt.NDArray[np.intp]) -> NoisyRuns:
+        """Return the labels and the noise of some runs, in memory and with equal weights."""
+        one = super().in_memory(rows)
+        return NoisyRuns(one.items, one.samples, one.backend, self.noise[rows])
+
     def in_clusters(self) -> npt.NDArray[np.bool_]:
         """Whether each run has each item in a cluster (N, n)."""
         return ~self.noise

@@ -326,7 +326,10 @@ class PairSimilarity(PairSource):
         ]
 
     def _lines_of_draws(self) -> list[tuple[str, str]]:
-        return [("draws", "none: a similarity matrix alone")]
+        if self.samples is None or self.samples.series:
+            return [("draws", "none: a similarity matrix alone")]
+        (name, number), *groups = self.samples.lines()
+        return [(name, f"{number}, of which each pair is counted over those that had both items"), *groups]
 
     def _error_lines(self) -> list[tuple[str, str]]:
         if self.errors is None or self.n_items == 1:
@@ -384,10 +387,6 @@ class RunsWithMissing(PairSimilarity):
                 values[own] = (held[own] * values[own] - together) / (held[own] - 1)
             np.fill_diagonal(values, 1.0)
             yield PairSimilarity(self.items, values)
-
-    def _lines_of_draws(self) -> list[tuple[str, str]]:
-        (name, number), *groups = self.samples.lines()
-        return [(name, f"{number}, of which each pair is counted over those that had both items"), *groups]
 
 
 def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:

@@ -370,7 +370,7 @@ def test_layers_with_noise_report_it(noisy):
         assert given["agreement"] == pytest.approx(np.nanmean(pc.item_uncertainty(runs, best).similarity), rel=1e-12)
         assert own["agreement"] <= given["agreement"] and own["to_consensus"] >= given["to_consensus"]
         expected = pc.expected_loss(runs, best, loss="vi")["expected_loss"].item()
-        assert own["to_consensus"] == pytest.approx(expected, rel=1e-12)
+        assert given["to_consensus"] == pytest.approx(expected, rel=1e-12)
     flows = noisy.flow_table()
     assert flows["items"].groupby(flows["before"]).sum().tolist() == [40, 40]
     staying = flows.query("source == 'noise' and target == 'noise'")["items"].tolist()
