@@ -75,7 +75,7 @@ def runs(write, path, is_table, capsys):
     write(table if is_table else Z[0], path)
     found = pc.as_runs(path)
     np.testing.assert_array_equal(found.labels, of_draws(Z[0]))
-    assert found.samples.independent and found.items.n_items == 5
+    assert found.samples.words.draws == "runs" and found.items.n_items == 5
     axis = "columns" if is_table else "rows"
     assert of_command(path, capsys, "--runs", axis)["n_items"] == 5
 
