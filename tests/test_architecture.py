@@ -140,7 +140,7 @@ def names_by_file():
         path = file.relative_to(PACKAGE).as_posix()
         if not path.startswith(NAMED_BY_FILE):
             for node in ast.parse(file.read_text(encoding="utf-8")).body:
-                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "_":  # for a kind, registered
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "_":  # a branch by type
                     found.setdefault((node.name, isinstance(node, ast.ClassDef)), set()).add(path)
     return found
 

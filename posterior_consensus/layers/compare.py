@@ -233,7 +233,7 @@ def compare_layers(
     pairs[steps] = pairs[steps[::-1]] = True
     return LayerComparison(
         distances=layer_distances(layers, pairs, record, prob, progressbar),
-        changes=_changes(layers, losses),
+        changes=_changes_of_layers(layers, losses),
         partitions=aligned,
         flows=flows,
         overlaps=overlaps,
@@ -332,7 +332,7 @@ def _pairs_of_layers(layers: Layers, max_lag: int | None) -> npt.NDArray[np.bool
     return np.abs(np.subtract.outer(np.arange(n_layers), np.arange(n_layers))) <= check_count("max_lag", max_lag)
 
 
-def _changes(layers: Layers, losses: Floats) -> xr.Dataset:
+def _changes_of_layers(layers: Layers, losses: Floats) -> xr.Dataset:
     """How probably each step has the largest loss, and whether the chains agree on it."""
     samples = layers.samples
     largest = losses >= (1 - ROUNDING) * losses.max(axis=0, initial=0.0)
