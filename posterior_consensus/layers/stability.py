@@ -190,7 +190,9 @@ class LayerStability(Stored):
 
     def _parts(self) -> display.Parts:
         table = self.to_dataframe()
-        table = table.drop(columns=["to_consensus_error", "agreement_error", *["n_noise"] * (not table["n_noise"].any())])
+        table = table.drop(
+            columns=["to_consensus_error", "agreement_error", *["n_noise"] * (not table["n_noise"].any())]
+        )
         lines = [
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),

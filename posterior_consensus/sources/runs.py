@@ -394,7 +394,7 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
     found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
     absent = codes < 0
     of_noise, of_missing = (_equal(found, label) for label in (noise, missing))
-    is_noise, is_missing = of_noise[codes] & ~absent, of_missing[codes] & ~absent
+    is_noise, is_missing = (np.append(of_label, False)[codes] for of_label in (of_noise, of_missing))  # not of code -1
     if absent.any():
         if _is_nan(noise):
             is_noise |= absent

@@ -6,10 +6,8 @@ import xarray as xr
 from scipy import sparse
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
-from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 
 N_ITEMS = 12
@@ -30,38 +28,6 @@ def both(unscored):
     scored = sparse.coo_array((values[row, column], (row, column)), values.shape).tocsr()
     items = Items(N_ITEMS, "item", xr.Coordinates())
     return ScoredPairs(items, scored, unscored), PairSimilarity(items, dense)
-
-
-@pytest.mark.parametrize("unscored", [0.0, 0.4, 1.0])
-def test_every_quantity_is_that_of_the_dense_matrix(unscored):
-    pairs, dense = both(unscored)
-    rng = np.random.default_rng(2)
-    partitions = np.array([canonical_labels(rng.integers(0, k, N_ITEMS)) for k in (1, 3, 6, 12)])
-    for loss in (pc.losses.binder(), pc.losses.binder(tau=0.2), pc.losses.pear()):
-        assert mean_loss(pairs, partitions, loss) == pytest.approx(mean_loss(dense, partitions, loss), abs=1e-14)
-    columns = rng.normal(size=(N_ITEMS, 2))
-    at = np.array([7, 0, 3, 1])
-    for ours, theirs in (
-        (pairs.shared_similarity, dense.values),
-        (pairs.links(partitions[1])[0], dense.links(partitions[1])[0]),
-        (pairs.product(columns), dense.product(columns)),
-        (pairs.mean_similarity, dense.mean_similarity),
-        (np.concatenate([rows for _, rows in pairs.row_blocks()]), dense.values),
-        (pairs.of_items(at).shared_similarity, dense.values[np.ix_(at, at)]),
-    ):
-        np.testing.assert_allclose(ours, theirs, atol=1e-14)
-    np.testing.assert_array_equal(pairs.signatures(), dense.signatures())
-    assert np.unique(dense.signatures()).size == N_ITEMS - 1
-
-
-@pytest.mark.parametrize("unscored", [0.0, 0.4, 1.0])
-def test_own_and_nearest_clusters_are_those_of_the_dense_matrix(unscored):
-    pairs, dense = both(unscored)
-    rng = np.random.default_rng(3)
-    for k in (1, 2, 3, 6, 9, 12):
-        labels = canonical_labels(rng.integers(0, k, N_ITEMS))
-        for ours, theirs in zip(pairs.own_and_nearest(labels), dense.own_and_nearest(labels), strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-14)
 
 
 @pytest.mark.parametrize("unscored", [0.0, 0.4, 1.0])

@@ -1,0 +1,313 @@
+"""Every kind of posterior answers every question as its similarity matrix does, which `tests/reference.py` computes.
+
+A new kind is a line in KINDS, with the matrix that it should have.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+import posterior_consensus as pc
+from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.noisy_runs import NoisyRuns
+from posterior_consensus.ensemble.pairs import PairSource, RunsWithMissing
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.samples import RunSamples
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.runtime import memory
+from tests import reference
+
+HOSTILE = ["noise", "draw", "chain", "Sample", "Run", "elsewhere", "sample", "item", "0"]  # names of items, and of them
+SIZES = {"some": (12, 9), "one item": (12, 1), "one draw": (1, 9), "one cluster": (12, 9)}  # draws, items
+DIMS = ("draw", "Sample", "noise", "chain")
+
+
+def names_of(n, dim):
+    return xr.Coordinates({dim: np.array(HOSTILE[:n])})
+
+
+def labels_of(size):
+    n_draws, n_items = SIZES[size]
+    rng = np.random.default_rng(n_items)
+    labels = rng.integers(1 if size == "one cluster" else 4, size=(n_draws, n_items))
+    labels[:, n_items // 2] = labels[:, 0]  # two items that are together in every draw
+    return labels
+
+
+def array(labels, dim):
+    return xr.DataArray(labels[np.newaxis], dims=("chain_", "draw_", dim), coords=names_of(labels.shape[1], dim))
+
+
+def draws(size, dim, weights=None):
+    given = array(labels_of(size), dim).rename(chain_="a", draw_="b")
+    labels = pc.as_partition_draws(given, sample_dims=("a", "b"), weights=weights)
+    return labels, reference.similarity(labels_of(size), weights)
+
+
+def weighted(size, dim):
+    weights = np.random.default_rng(3).exponential(size=SIZES[size][0])
+    weights[1::3] = 0.0
+    return draws(size, dim, weights)
+
+
+def soft(size, dim):
+    n_draws, n_items = SIZES[size]
+    p = np.random.default_rng(4).dirichlet(np.full(1 if size == "one cluster" else 3, 0.5), (n_draws, n_items))
+    given = xr.DataArray(p, dims=("b", dim, "k"), coords=names_of(n_items, dim))
+    matrix = np.einsum("tik,tjk->ij", p, p) / n_draws
+    np.fill_diagonal(matrix, 1.0)
+    return pc.as_allocation_probabilities(given, sample_dims=("b",), item_dim=dim, component_dim="k"), matrix
+
+
+def runs(size, dim):
+    found, matrix = draws(size, dim)
+    return pc.as_runs(found), matrix
+
+
+def soft_runs(size, dim):
+    found, matrix = soft(size, dim)
+    return replace(found, samples=RunSamples(found.samples.chain, found.samples.draw, found.weights)), matrix
+
+
+def noisy(size, dim):
+    labels = labels_of(size)
+    noise = np.random.default_rng(5).random(labels.shape) < (0.3 if labels.shape[1] > 1 else 0.0)
+    noise[0, 0] = labels.shape != (1, 1)
+    items = Items(labels.shape[1], dim, names_of(labels.shape[1], dim))
+    plain = pc.as_runs(pc.as_runs(np.where(noise, labels.max() + 1 + np.arange(labels.shape[1]), labels)))
+    together = (labels[:, :, np.newaxis] == labels[:, np.newaxis]) & ~noise[:, :, np.newaxis] & ~noise[:, np.newaxis]
+    matrix = together.mean(axis=0)
+    np.fill_diagonal(matrix, 1.0)
+    return NoisyRuns(items, plain.samples, plain.backend, noise), matrix
+
+
+def incomplete(size, dim):
+    labels = np.tile(labels_of(size), (2, 1)).astype(float)
+    labels[0, 0] = np.nan
+    held = ~np.isnan(labels)
+    together = labels[:, :, np.newaxis] == labels[:, np.newaxis]
+    matrix = together.sum(axis=0) / (held.T.astype(int) @ held)
+    given = xr.DataArray(labels, dims=("b", dim), coords=names_of(labels.shape[1], dim))
+    return pc.as_runs(given, axis="b", missing=np.nan), matrix
+
+
+def matrix_alone(size, dim):
+    found, matrix = draws(size, dim)
+    return pc.as_pair_similarity(pc.posterior_similarity_matrix(found)), matrix
+
+
+def scored(unscored):
+    def made(size, dim):
+        n, rng = SIZES[size][1], np.random.default_rng(6)
+        is_scored = np.triu(rng.random((n, n)) < 0.4, 1)
+        values = rng.random((n, n)).round(2)
+        if n > 2:
+            values[1, 2], is_scored[1, 2], values[0, n - 1], is_scored[0, n - 1] = 1.0, True, 0.0, True
+        both = is_scored | is_scored.T
+        values = np.triu(values, 1) + np.triu(values, 1).T
+        matrix = np.where(both, values, unscored)
+        np.fill_diagonal(matrix, 1.0)
+        row, column = np.nonzero(both)
+        table = sparse.coo_array((values[row, column], (row, column)), (n, n)).tocsr()
+        return ScoredPairs(Items(n, dim, names_of(n, dim)), table, unscored), matrix
+
+    return made
+
+
+KINDS = {
+    "labels": draws,
+    "weighted labels": weighted,
+    "allocation probabilities": soft,
+    "runs": runs,
+    "runs of allocation probabilities": soft_runs,
+    "runs with noise": noisy,
+    "runs with missing items": incomplete,
+    "matrix": matrix_alone,
+    "scored pairs": scored(0.0),
+    "scored pairs, others likely": scored(0.7),
+    "scored pairs, others certain": scored(1.0),
+}
+
+
+@cache
+def posterior(kind, size):
+    return KINDS[kind](size, DIMS[(list(KINDS).index(kind) + list(SIZES).index(size)) % len(DIMS)])
+
+
+CASES = [(kind, size) for kind in KINDS for size in SIZES]
+of_every_kind = pytest.mark.parametrize(("kind", "size"), CASES)
+close = {"rtol": 0, "atol": 1e-12}
+
+
+@pytest.fixture(params=["memory", "little memory"])
+def budget(request, monkeypatch):
+    """Steps that go by parts do so for a few items."""
+    if request.param == "little memory":
+        monkeypatch.setattr(memory, "parts", lambda n, _: [slice(k, min(n, k + 4)) for k in range(0, n, 4)])
+    return request.param
+
+
+def partitions(n):
+    rng = np.random.default_rng(n)
+    return np.array([canonical_labels(rng.integers(0, k, n)) for k in (1, 2, 3, 5, 40)])
+
+
+@of_every_kind
+def test_the_matrix_its_rows_and_products(kind, size, budget):
+    source, matrix = posterior(kind, size)
+    n = source.n_items
+    assert_allclose(source.similarity(), matrix, **close)
+    assert_allclose(source.shared_similarity, matrix, **close)
+    assert_allclose(np.concatenate([rows for _, rows in source.row_blocks()]), matrix, **close)
+    assert_allclose([source.row(i) for i in range(n)], matrix, **close)
+    columns = np.random.default_rng(1).normal(size=(n, 2))
+    assert_allclose(source.product(columns), matrix @ columns, **close)
+    pairs = matrix[~np.eye(n, dtype=bool)]
+    assert source.mean_similarity == pytest.approx(pairs.mean() if n > 1 else 0.5, abs=1e-12)
+    assert_allclose(source.as_pairs().values, matrix, **close)
+    assert source.as_pairs().words is source.words
+
+
+@of_every_kind
+def test_sums_over_clusters(kind, size):
+    source, matrix = posterior(kind, size)
+    several = partitions(source.n_items)
+    own, total = source.sums(several)
+    assert_allclose(total, matrix.sum(axis=1), **close)
+    for row, labels in zip(own, several, strict=True):
+        together = labels[:, np.newaxis] == labels
+        assert_allclose(row, (matrix * together).sum(axis=1), **close)
+        links, divisor = source.links(labels)
+        expected = (matrix - np.eye(labels.size)) @ np.eye(labels.max() + 1)[labels]
+        assert_allclose(links / divisor, expected, **close)
+        blocks = list(source.map_links(labels, lambda links, own, divisor: links / divisor))
+        assert_allclose(np.concatenate([block for _, block in blocks]), expected, **close)
+    for loss in (pc.losses.binder(), pc.losses.binder(tau=0.2)):
+        a = loss.numerator["B"], loss.numerator["C"]
+        together = several[:, :, np.newaxis] == several[:, np.newaxis]
+        cost = np.where(together, a[0] * (1 - matrix), a[1] * matrix) * ~np.eye(source.n_items, dtype=bool)
+        expected = loss.scale(source.n_items) * cost.sum(axis=(1, 2)) / 2
+        assert_allclose(mean_loss(source, several, loss), expected, **close)
+
+
+@of_every_kind
+def test_pairs_and_the_nearest_items(kind, size, budget):
+    source, matrix = posterior(kind, size)
+    n = source.n_items
+    for threshold in (0.0, 0.3, 0.7, 0.9999):
+        found = np.zeros((n, n))
+        for first, second, values in source.pairs_above(threshold):
+            assert np.all(first < second)
+            found[first, second] = values
+        assert_allclose(found, np.triu(np.where(matrix > threshold, matrix, 0.0), 1), **close)
+    for number in (1, n - 1) if n > 1 else ():
+        nearest, values = source.nearest(number)
+        assert_allclose(np.sort(values), np.sort(np.where(np.eye(n), -1.0, matrix))[:, -number:], **close)
+        assert_allclose(np.take_along_axis(matrix, nearest, axis=1), values, **close)
+        assert not np.any(nearest == np.arange(n)[:, np.newaxis])
+
+
+@of_every_kind
+def test_own_and_nearest_clusters(kind, size):
+    source, matrix = posterior(kind, size)
+    for labels in partitions(source.n_items):
+        own, nearest, other = source.own_and_nearest(labels)
+        for i in range(labels.size):
+            means = [reference.mean_similarity(matrix, labels, i, k) for k in range(labels.max() + 1)]
+            alone = means[labels[i]] is None
+            assert np.isnan(own[i]) if alone else own[i] == pytest.approx(means[labels[i]], abs=1e-12)
+            rest = [mean for k, mean in enumerate(means) if k != labels[i]]
+            assert (nearest[i] == -1 and np.isnan(other[i])) if not rest else other[i] == pytest.approx(max(rest))
+            assert not rest or (means[nearest[i]] == pytest.approx(max(rest), abs=1e-9) and nearest[i] != labels[i])
+
+
+@of_every_kind
+def test_items_that_are_always_together_share_a_group(kind, size):
+    source, matrix = posterior(kind, size)
+    for groups in (source.signatures(), source.certain_groups()):
+        assert np.all(matrix[groups[:, np.newaxis] == groups] > 1 - 1e-9)
+
+
+@of_every_kind
+def test_some_items(kind, size):
+    source, matrix = posterior(kind, size)
+    at = np.array([5, 0, 3]) % source.n_items if source.n_items > 1 else np.array([0])
+    part = source.of_items(at)
+    assert type(part) is type(source) and part.items.dim == source.items.dim
+    assert part.items.names.tolist() == source.items.names[at].tolist()
+    assert_allclose(part.similarity(), matrix[np.ix_(at, at)], **close)
+
+
+@of_every_kind
+def test_draws_or_one_refusal(kind, size):
+    """What came, what was asked for, and what to do instead."""
+    source, _ = posterior(kind, size)
+    if source.draws is not None:
+        assert source.as_draws("loss 'vi'") is source and source.n_draws == len(source)
+        assert source.usual_loss in ("vi", "ballet")
+        return
+    assert source.n_draws is None and source.counted_draws is None and source.usual_loss == "binder"
+    came = {ScoredPairs: "scored pairs alone", RunsWithMissing: "runs with missing ones"}
+    for what, instead in (("loss 'vi'", "loss='binder'"), ("method 'kcc'", ""), ("`links`", "")):
+        with pytest.raises(ValueError, match=f"{what} needs ") as refused:
+            source.as_draws(what)
+        assert came.get(type(source), "a similarity matrix alone") in str(refused.value)
+        assert instead in str(refused.value)
+
+
+@of_every_kind
+def test_parts_of_the_draws(kind, size):
+    source, _ = posterior(kind, size)
+    if source.draws is None or source.n_draws == 1:
+        return
+    at = np.array([3, 0, 7])
+    part, same = source.take(at), source.reordered_to(source.samples, "draws")
+    assert type(part) is type(source) and part.words is source.words and same is source
+    assert_array_equal(part.marked_labels() >= 0, part.in_clusters())
+    assert_array_equal(part.samples.draw, source.samples.draw[at])
+    weights = source.weights[at] if source.weights[at].any() else np.ones(3)
+    assert_allclose(part.weights, weights / weights.sum())
+    halves = [source.take(rows) for rows in (np.arange(0, 12, 2), np.arange(1, 12, 2))]
+    shares = [source.weights[half].sum() for half in (slice(0, 12, 2), slice(1, 12, 2))]
+    mixed = sum(share * half.similarity() for share, half in zip(shares, halves, strict=True))
+    assert_allclose(mixed, source.similarity(), **close)
+
+
+@of_every_kind
+def test_labels_and_clusters_of_a_partition(kind, size):
+    """Noise, the label -1, is a cluster of its own in runs that have noise; others refuse it."""
+    source, _ = posterior(kind, size)
+    labels = np.arange(source.n_items)[::-1] % 3
+    assert_array_equal(source.as_labels(labels), canonical_labels(labels))
+    assert_array_equal(source.clusters_of(labels).labels, canonical_labels(labels))
+    labels[-1] = -1
+    if not isinstance(source, NoisyRuns):
+        for question in (source.as_labels, source.as_marked_labels, source.clusters_of):
+            with pytest.raises(ValueError, match=f"got -1 at position {source.n_items - 1}"):
+                question(labels)
+        return
+    found = source.clusters_of(labels)
+    assert found.names[-1] == "noise" and found.labels[-1] == found.noise == len(found.names) - 1
+    assert_array_equal(source.as_marked_labels(labels) < 0, labels < 0)
+    assert np.count_nonzero(source.as_labels(labels) == source.as_labels(labels)[-1]) == 1
+
+
+@of_every_kind
+def test_a_whole_analysis(kind, size):
+    """Results keep the items' dimension and names, whatever these are."""
+    source, matrix = posterior(kind, size)
+    best = pc.consensus_partition(source, loss="binder", random_seed=1, progressbar=False)
+    assert best.labels.dims == (source.items.dim,)
+    assert best.labels[source.items.dim].values.tolist() == source.items.names.tolist()
+    least = min(reference.binder_of_pairs(one, matrix) for one in partitions(source.n_items))
+    assert best.expected_loss <= least + 1e-12
+    assert best.expected_loss == pytest.approx(reference.binder_of_pairs(best.labels.values, matrix), abs=1e-12)
+    items = pc.item_uncertainty(source, best)
+    assert items.similarity.dims == (source.items.dim,)
+    assert isinstance(source, PairSource) and str(source.items.dim) in repr(best)
