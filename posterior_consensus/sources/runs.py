@@ -96,12 +96,12 @@ def as_runs(
 
     Returns
     -------
-    PartitionDraws or PairSimilarity
-        Runs, whose `samples` are :class:`RunSamples`: `samples.draw` has the runs' names, or their numbers, and
-        `samples.chain` their groups. With `noise`, `noise` of the draws says which items each run calls noise. With
-        `missing`, the similarities of pairs and their standard errors, even if no label is missing, and the labels
-        `runs`, by which an expected loss has its error: :func:`consensus_partition`, by Binder's loss if none is given,
-        and :func:`item_uncertainty` take them, :func:`summarize`, VI and others that need complete runs do not.
+    PartitionDraws, NoisyRuns or RunsWithMissing
+        Runs: `samples.draw` has their names, or their numbers, and `samples.chain` their groups. With `noise`,
+        NoisyRuns, whose `noise` says which items each run calls so. With `missing`, RunsWithMissing: the similarities
+        of pairs and their standard errors, even if no label is missing, and the `labels`, by which an expected loss has
+        its error. :func:`consensus_partition`, by Binder's loss if none is given, and :func:`item_uncertainty` take
+        these; :func:`summarize`, VI and others that need complete runs do not.
 
     Raises
     ------
