@@ -14,11 +14,11 @@ import xarray as xr
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import mean_similarities
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
+from posterior_consensus.problems.component import Component
 from posterior_consensus.sources.conversion import find_source, opened
 
 GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])

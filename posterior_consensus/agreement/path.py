@@ -28,12 +28,14 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, as_source, several_posteriors
 
@@ -421,7 +423,7 @@ class _Chain:
     def _search(
         source: PairSource, loss: PartitionLoss, rng: np.random.Generator, starts: list[Labels], n_starts: int | None
     ) -> Labels:
-        return source.as_labels(search(source, loss, rng=rng, n_starts=n_starts, starts=starts).labels)
+        return source.as_labels(search(Problem(source, loss), rng, Effort(n_starts=n_starts), starts).labels)
 
 
 def _settle(chains: list[_Chain], partitions: list[Labels], price: float, rng: np.random.Generator) -> None:

@@ -20,12 +20,14 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws
 
@@ -342,7 +344,11 @@ def partition_density(
     scores = training.samples.mean(np.exp(-to_training / h))
     separations = to_higher(scores, among)
     peaks = calibrating.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
-    starts = [search(training, record, rng=rng, progressbar=progressbar).labels, training.labels[best], *peaks]
+    starts = [
+        search(Problem(training, record), rng, Effort(progressbar=progressbar)).labels,
+        training.labels[best],
+        *peaks,
+    ]
     ends, heights = _ascended(track(starts, "Peaks of the density", progressbar=progressbar), score, rng)
     return PartitionDensity(
         labels=all_draws.items.array(ends[0], "labels"),
@@ -468,7 +474,7 @@ def _higher(labels: Labels, score: _Score, rng: np.random.Generator) -> Labels |
     if not weights.any():  # the kernel is 0 for all draws
         return None
     near = replace(score.draws, samples=score.draws.samples.weighted(weights))
-    best = canonical_labels(search(near, score.loss, rng=rng, n_starts=_N_STARTS, starts=[labels]).labels)
+    best = canonical_labels(search(Problem(near, score.loss), rng, Effort(n_starts=_N_STARTS), [labels]).labels)
     before, after = score.draws.samples.mean(kernel)[0], score.of(best[np.newaxis])[0]
     return best if after > before * (1 + ROUNDING) else None
 

@@ -23,13 +23,16 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_source, partition_of
 
@@ -290,15 +293,8 @@ class _Searches:
 
     def _greedy(self, n_clusters: int | None, starts: list[Labels], n_starts: int | None) -> None:
         """Search, and keep the partition if it is the best of its number of clusters."""
-        found = search(
-            self._source,
-            self._loss,
-            n_clusters=n_clusters,
-            rng=self._rng,
-            n_starts=n_starts,
-            starts=starts,
-            from_unconstrained=False,
-        )
+        problem = Problem(self._source, self._loss, ClusterLimits(n_clusters=n_clusters))
+        found = search(problem, self._rng, Effort(n_starts=n_starts, from_unconstrained=False), starts)
         labels = self._source.items.as_marked_labels(found.labels)
         k = int(labels.max()) + 1
         value = float(mean_loss(self._source, labels[np.newaxis], self._loss)[0])

@@ -14,10 +14,11 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels, di
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Limits
 from posterior_consensus.runtime.executor import Clock, Executor, one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.local_search import Limits, OnDraws, OnDrawsNonlinear
+from posterior_consensus.search.local_search import OnDraws, OnDrawsNonlinear
 
 Rows = npt.NDArray[np.intp]
 

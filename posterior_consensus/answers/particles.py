@@ -25,6 +25,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels, wi
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 from posterior_consensus.results.stored_as import Stored
@@ -32,6 +33,7 @@ from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
@@ -606,7 +608,7 @@ class Particles(Stored):
         return f"Particles: {display.counted(self.n_particles, 'particle')}, {status}", lines, self.to_dataframe()
 
 
-class Effort(NamedTuple):
+class ParticleLimits(NamedTuple):
     """Limits of the search for particles, independent of the clock."""
 
     most_labels: int = 50_000_000  # beyond it, the search uses a sample of the items
@@ -614,7 +616,7 @@ class Effort(NamedTuple):
     most_work: float = np.inf  # in the units of ParticleSearch
 
 
-_LONG = Effort()
+_LONG = ParticleLimits()
 
 
 def particles(
@@ -735,7 +737,7 @@ def find_particles(
     seconds: Any,
     random_seed: RandomSeed,
     progressbar: bool,
-    effort: Effort,
+    effort: ParticleLimits,
     partition: Any = None,
     one: Labels | None = None,
     some: PartitionDraws | None = None,
@@ -761,7 +763,7 @@ def find_particles(
         at, labels = labels.of_some_items(effort.most_items)
     stopped = ""
     if one is None:
-        consensus, info, _ = search(labels, record, rng=rng, seconds=clock.part(_FIRST))
+        consensus, info, _ = search(Problem(labels, record), rng, Effort(seconds=clock.part(_FIRST)))
         stopped = info.stopped
     else:
         consensus = canonical_labels(one[at])

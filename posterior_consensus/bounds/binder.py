@@ -1,11 +1,9 @@
 """A lower bound of the minimum expected Binder loss: dual ascent, then the linear program, then branching."""
 
 import heapq
-import math
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import count
 
 import numpy as np
@@ -28,6 +26,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.components import cost_step
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.progress import track
@@ -133,19 +132,6 @@ def binder_bound(
         partition=canonical_labels(search.labels[signature]),
         info=BinderBoundInfo(n_signatures=first.size, **search.counts),
     )
-
-
-def cost_step(source: PairSource, loss: PartitionLoss) -> float:
-    """Common divisor of all costs, where draws have equal weights and costs are simple fractions; else 0.
-
-    A better partition is then better by at least so much.
-    """
-    given = [loss.numerator[term] for term in "BC"]
-    costs = [Fraction(cost).limit_denominator(1000) for cost in given]
-    if source.denominator() is None or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=ROUNDING):
-        return 0.0
-    joint = math.lcm(*(cost.denominator for cost in costs))
-    return math.gcd(*(int(cost * joint) for cost in costs)) / joint
 
 
 def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:

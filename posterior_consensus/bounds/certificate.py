@@ -20,7 +20,7 @@ from posterior_consensus.bounds.bound import (
     relative_gap,
     status,
 )
-from posterior_consensus.bounds.components import ComponentsInfo, among_of, components_bound, components_of
+from posterior_consensus.bounds.components import ComponentsInfo, among_of, components_bound
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
@@ -31,6 +31,8 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.lookup import as_loss, factories
 from posterior_consensus.losses.partition_losses import vi, within_variance
 from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.problems.components import components_of
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
@@ -87,9 +89,9 @@ def _binder_bound(
 ) -> Bound:
     """Bound each component by itself, of scored pairs and of draws of many small clusters; else the whole."""
     source.check_keeps(incumbent)
-    parts = components_of(source, loss)
+    parts = components_of(Problem(source, loss))
     if parts is not None:
-        return components_bound(source, parts, loss, incumbent, budget=budget, progressbar=progressbar)
+        return components_bound(parts, incumbent, budget=budget, progressbar=progressbar)
     return binder_bound(source, loss, incumbent, budget=budget, progressbar=progressbar)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from posterior_consensus.bounds.component import Component
-from posterior_consensus.bounds.components import Forbidden, between_groups, weighted
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.ensemble.scored_pairs import Positions, ScoredPairs
 from posterior_consensus.kernels import components, decisions
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.component import Component
+from posterior_consensus.problems.components import Forbidden, between_groups, weighted
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -267,7 +267,7 @@ class _Changes:
         pairs = np.stack([place[one], place[other]])[:, order]
         pairs_of = np.searchsorted(pairs[0], starts)
         increase, sorted_increase, deficit = np.empty(one.size), np.empty(one.size), np.empty(starts.size - 1)
-        arrays = starts, component, self.clusters[members], pairs_of, pairs, sorted_increase, deficit
+        arrays = starts, tuple(component), self.clusters[members], pairs_of, pairs, sorted_increase, deficit
         in_blocks(decisions.change_decisions, 0, deficit.size, *arrays, work=_WORK)
         increase[order] = sorted_increase
         return increase, deficit

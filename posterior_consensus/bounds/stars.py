@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, BranchAndBound
 from posterior_consensus.bounds.bound import Budget, Deadline, OutOfBudget
-from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.kernels import components, stars
 from posterior_consensus.kernels.sparse_moves import Graph
+from posterior_consensus.problems.component import Component
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import SAME
 

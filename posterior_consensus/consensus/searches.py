@@ -1,14 +1,13 @@
 """Methods that search for the partition of minimum expected loss: greedily, by best moves, and with a proof."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
-from posterior_consensus.bounds.components import components_of
 from posterior_consensus.consensus.candidates import best_draw, hierarchical
 from posterior_consensus.consensus.graphs import spectral
 from posterior_consensus.consensus.record import ConsensusPartition
@@ -19,9 +18,12 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.problems.components import components_of
+from posterior_consensus.problems.problem import FREE, Problem
 from posterior_consensus.results.work import ClusterLimits, FitInfo
 from posterior_consensus.runtime.arguments import check_seconds
-from posterior_consensus.search.engine import Start, search, search_by_component
+from posterior_consensus.search.effort import Effort
+from posterior_consensus.search.engine import search, search_by_component
 
 STARTS: dict[str, Callable[..., Candidate]] = {one.__name__: one for one in (best_draw, hierarchical, spectral)}
 """Methods whose partitions a search can start from."""
@@ -104,24 +106,22 @@ def greedy(
 
         return start_of
 
-    given: list[Start] = [start_named(start) if isinstance(start, str) else start for start in starts]
+    given = [start_named(start) if isinstance(start, str) else start for start in starts]
     has_unconstrained = any(
-        isinstance(start, ConsensusPartition) and start.loss == loss and start.cluster_limits == ClusterLimits()
+        isinstance(start, ConsensusPartition) and start.loss == loss and start.cluster_limits == FREE
         for start in starts
     )
-    found = search(
-        draws,
-        loss,
-        **task._asdict(),
-        from_unconstrained=not has_unconstrained,
+    effort = Effort(
         n_starts=n_starts,
         n_agree=n_agree,
         n_perturbations=n_perturbations,
-        starts=given,
         seconds=seconds,
         n_jobs=n_jobs,
+        from_unconstrained=not has_unconstrained,
+        progressbar=task.progressbar,
     )
-    return Candidate(found.labels, found.info, found.lower_bound)
+    limits = ClusterLimits(n_clusters=task.n_clusters, max_clusters=task.max_clusters)
+    return Candidate(*search(Problem(draws, loss, limits), task.rng, effort, given))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,10 +198,11 @@ def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = 
     if task.most is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
     check_seconds(seconds)
-    if (parts := components_of(draws, record)) is not None:
-        work: dict[str, Any] = {"work": _SECONDS_TO_PROVE, "seconds": seconds, "progressbar": task.progressbar}
-        return Candidate(*search_by_component(draws, parts, record, rng=task.rng, **work))
-    found = search(draws, loss, rng=task.rng, progressbar=task.progressbar)
+    problem, effort = Problem(draws, record), Effort(progressbar=task.progressbar)
+    if (parts := components_of(problem)) is not None:
+        limited = replace(effort, seconds=seconds)
+        return Candidate(*search_by_component(parts, task.rng, limited, work=_SECONDS_TO_PROVE))
+    found = search(problem, task.rng, effort)
     start = draws.as_labels(found.labels)
     budget = WorkBudget(_SECONDS_TO_PROVE) if seconds is None else Deadline(float(seconds))
     bound = binder_bound(draws, record, start, budget=budget, progressbar=task.progressbar)

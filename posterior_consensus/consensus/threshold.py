@@ -13,6 +13,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, pairs
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.progress import track
@@ -65,7 +66,8 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[Calibra
     tau = _first_threshold(_sampled_similarities(draws, rng))
     best: list[Labels] = []
     for n_rounds in range(1, _MOST_ROUNDS + 1):
-        best = [search(draws, binder(tau=tau), rng=rng, starts=best).labels]  # at most the loss of the previous one
+        found = search(Problem(draws, binder(tau=tau)), rng, starts=best)  # at most the loss of the previous one
+        best = [found.labels]
         within, between = pair_means(draws, best[0])
         before, defined = tau, np.isfinite(within) and np.isfinite(between)
         if defined:

@@ -1,6 +1,6 @@
 """Comparison of partitions by expected loss, and the excess of a partition that the draws chose."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +15,21 @@ from posterior_consensus.ensemble.partitions import Labels, alone, named_partiti
 from posterior_consensus.ensemble.samples import folds
 from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
+from posterior_consensus.problems.problem import FREE, Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.runtime.tolerances import SAME
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws
 
 _CLEAR = 2.0  # standard errors; larger differences are clear
 _DIMS = {"partition": "compared_partition"}  # name of the stored dimension
 _COLUMNS = ("n_clusters", *ComparedLosses._fields, "clear")
+_ONE_RUN = Effort(n_starts=1, n_perturbations=0)  # from a random order, next to that from the best partition
 _PARTS = 4  # divisor of the difference of the halves that gives the excess
 
 
@@ -159,7 +163,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     excess = np.nan
     clear = losses.difference > _CLEAR * losses.difference_mcse
     if clear.any():
-        halves = search_halves(draws, labels[0], record, np.random.default_rng(0), progressbar=False)
+        halves = search_halves(draws, labels[0], record, np.random.default_rng(0))
         if halves.stopped:
             raise KeyboardInterrupt
         excess = halves.excess
@@ -229,10 +233,10 @@ def excess_loss(
 ) -> ExcessLoss:
     """Search on two halves of the draws, from the consensus and one random order, and compare the results."""
     loss = as_loss_of_draws(consensus.loss)
-    draws, limits = draws.in_fixed_order(), consensus.cluster_limits
-    options: dict[str, Any] = {"n_clusters": limits.n_clusters, "max_clusters": limits.max_clusters}
-    options |= {"seconds": None if seconds is None else seconds / 2, "progressbar": progressbar}
-    found = search_halves(draws, draws.items.as_marked_labels(consensus), loss, as_generator(random_seed), **options)
+    draws = draws.in_fixed_order()
+    best, rng = draws.items.as_marked_labels(consensus), as_generator(random_seed)
+    effort = replace(_ONE_RUN, seconds=None if seconds is None else seconds / 2, progressbar=progressbar)
+    found = search_halves(draws, best, loss, rng, consensus.cluster_limits, effort)
     partitions = alone(found.partitions)
     return ExcessLoss(
         value=found.excess,
@@ -254,12 +258,17 @@ class Halves(NamedTuple):
 
 
 def search_halves(
-    draws: PartitionDraws, best: Labels, loss: PartitionLoss | NoiseLoss, rng: np.random.Generator, **options: Any
+    draws: PartitionDraws,
+    best: Labels,
+    loss: PartitionLoss | NoiseLoss,
+    rng: np.random.Generator,
+    limits: ClusterLimits = FREE,
+    effort: Effort = _ONE_RUN,
 ) -> Halves:
     """Search on two halves of the draws, from `best` and one random order; see :class:`ExcessLoss`."""
     rows = np.flatnonzero(draws.weights)
     halves = [draws.take(rows[half]) for half in folds(draws.samples.take(rows), 2)]
-    results = [search(half, loss, rng=rng, n_starts=1, n_perturbations=0, starts=[best], **options) for half in halves]
+    results = [search(Problem(half, loss, limits), rng, effort, [best]) for half in halves]
     tried = np.stack([*(draws.items.as_marked_labels(one.labels) for one in results), best])
     losses = np.stack([half.samples.mean(draw_losses(tried, half, loss)) for half in halves])
     own = losses.argmin(axis=1)

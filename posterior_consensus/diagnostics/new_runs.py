@@ -15,7 +15,9 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import stored_as
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.search.runs import SearchInfo
 
@@ -122,11 +124,11 @@ def _changes_without_run(draws: PartitionDraws, result: Any, partition: Labels, 
     draws = compared_runs(draws)
     left_out = evenly_spaced(draws.n_draws, draws.n_draws if draws.n_draws <= _ALL else _SOME)
     which, of = np.unique(draws.backend.fingerprints()[left_out], return_index=True, return_inverse=True)[1:]
-    limits = {name: number for name, number in vars(result.cluster_limits).items() if number is not None}
-    effort: dict[str, Any] = {"n_starts": 1, "n_perturbations": 0} | limits
+    effort = Effort(n_starts=1, n_perturbations=0)
 
     def found(runs: PartitionDraws, start: Labels) -> Labels:
-        return search(runs, result.loss, rng=np.random.default_rng(0), starts=[start], **effort).labels
+        problem = Problem(runs, result.loss, result.cluster_limits)
+        return search(problem, np.random.default_rng(0), effort, [start]).labels
 
     n_items = _ITEMS_WITH_NOISE if draws.has_noise else _ITEMS
     if draws.n_items > n_items:

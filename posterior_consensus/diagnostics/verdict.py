@@ -18,8 +18,10 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, n_batches
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display
 from posterior_consensus.runtime.tolerances import ROUNDING
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.parameters import LogOfDraws
 
@@ -308,7 +310,6 @@ def _best(draws: PartitionDraws, loss: PartitionLoss, seconds: float | None) -> 
     """The best partition (n,) of a search from a central draw and one random order."""
     plain = draws.labels_only()
     starts = [central_draw(plain, plain.of_some_items()[1], loss)]
-    result = search(
-        draws, loss, rng=np.random.default_rng(0), n_starts=1, n_perturbations=0, starts=starts, seconds=seconds
-    )
+    effort = Effort(n_starts=1, n_perturbations=0, seconds=seconds)
+    result = search(Problem(draws, loss), np.random.default_rng(0), effort, starts)
     return draws.as_labels(result.labels)

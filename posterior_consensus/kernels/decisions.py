@@ -1,4 +1,7 @@
-"""What the opposite decision about a pair costs, at the best of all else: subsets of small sets of groups."""
+"""What the opposite decision about a pair costs, at the best of all else: subsets of small sets of groups.
+
+The weights come as a plain tuple: numba's cache on disk would know a class by its module, and fail once that moves.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ def change_decisions(
         Sets of at most MOST groups.
     starts : ndarray of shape (n_sets + 1,)
         First group of each set.
-    component : Component
-        Weights of the pairs of all groups; minus infinity for those that must be apart.
+    component : tuple
+        The fields of a `Component`: weights of the pairs of all groups; minus infinity for those that must be apart.
     clusters : ndarray of shape (n_groups,)
         Cluster of each group, each within a set.
     pairs_of : ndarray of shape (n_sets + 1,)

@@ -8,21 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
-from posterior_consensus.bounds.component import Component
-from posterior_consensus.bounds.components import (
-    ComponentsInfo,
-    Decomposition,
-    bound_components,
-    first_members,
-)
+from posterior_consensus.bounds.components import ComponentsInfo, bound_components, info_of
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.problems.component import Component
+from posterior_consensus.problems.components import Decomposition, first_members
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import NO_TIME, Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.sparse_search import improved_by_decisions, search_component
 
-_SECONDS = 10.0  # estimated time to bound all components,
-_SECONDS_A_GROUP = 3e-4  # and what is added for each of their groups
+_SECONDS_A_GROUP = 3e-4  # estimated time to bound components, added for each of their groups
 _SHARE_TO_SEARCH = 0.5  # of a time limit
 _SHARE_TO_IMPROVE = 0.5  # of what the search leaves
 _SHARE_AT_FIRST = 0.25  # of the time to bound, for what a quick search may have solved
@@ -51,9 +46,9 @@ def search_components(
     parts: Decomposition,
     rng: np.random.Generator,
     *,
+    work: float,
     starts: Sequence[Labels] = (),
     seconds: float | None = None,
-    work: float = _SECONDS,
     n_jobs: int = -1,
     progressbar: bool = False,
 ) -> Found:
@@ -65,7 +60,7 @@ def search_components(
     estimated times that are the same on every machine.
     """
     clusters = parts.solved()
-    given = [parts.parts(labels) for labels in starts]
+    given = [parts.part_of(labels) for labels in starts]
     gaps, n_groups = parts.trivial_gaps(clusters), parts.n_groups[parts.large]
     few = np.flatnonzero(n_groups <= _FEW)
     deadline = None if seconds is None else Deadline(seconds)
@@ -98,8 +93,8 @@ def search_components(
             stopped = "interrupted"
     if stopped == "interrupted":
         warn("The search was interrupted; the result is the best partition so far.")
-    info = parts.info(gaps, stopped)
-    return Found(canonical_labels(parts.labels(clusters)), float(parts.unit * gaps.sum()), info)
+    info = info_of(parts, gaps, stopped)
+    return Found(canonical_labels(parts.whole(clusters)), float(parts.unit * gaps.sum()), info)
 
 
 def _search(

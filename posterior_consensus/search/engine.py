@@ -9,26 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.components import ComponentsInfo, Decomposition, components_of
-from posterior_consensus.ensemble.expectation import least_loss, mean_loss
-from posterior_consensus.ensemble.noisy_runs import NoisyRuns
+from posterior_consensus.bounds.components import ComponentsInfo
+from posterior_consensus.ensemble.expectation import judged_labels, least_loss
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import Loss, NoiseLoss, PairLoss, PartitionLoss
+from posterior_consensus.losses.record import NoiseLoss, PairLoss, PartitionLoss
+from posterior_consensus.problems.components import Decomposition, components_of
+from posterior_consensus.problems.problem import Limits, Problem
+from posterior_consensus.problems.with_noise import WithNoise, as_partitions
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import check_count, check_seconds, warn
+from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.classical import best_cut, cluster_range
 from posterior_consensus.search.components import search_components
+from posterior_consensus.search.effort import USUAL, Effort
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.large import OnBlocks, sample_of
+from posterior_consensus.search.large import sample_of
 from posterior_consensus.search.local_search import (
-    Limits,
     LocalSearch,
+    OnAll,
     OnDraws,
     OnDrawsNonlinear,
     OnPairs,
@@ -37,7 +39,7 @@ from posterior_consensus.search.local_search import (
     is_sparse,
 )
 from posterior_consensus.search.runs import Allowed, SearchInfo, SearchRuns, is_less
-from posterior_consensus.search.with_noise import OnAllWithNoise, OnPairsWithNoise, WithNoise
+from posterior_consensus.search.with_noise import OnPairsWithNoise, sample_with_noise
 
 Start = Labels | Callable[[PairSource], Labels]
 """A partition to start from, or a function of the searched posterior that returns one."""
@@ -47,7 +49,8 @@ _LITTLE_HARDER = 60_000  # the same limit of labels for a nonlinear loss
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # by all runs over all draws: runs of many items hardly ever agree, which would end them
 _TINY = 1e-9
-_SECONDS_OF_DRAWS = 1.0  # estimated time to bound the components of draws, which are searched for as long
+_SECONDS_OF_PAIRS = 10.0  # estimated time to bound all components of scored pairs,
+_SECONDS_OF_DRAWS = 1.0  # and of draws, which are searched for as long
 _WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take if there is another way
 _BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
 _BUDGET_KINKED, _PATIENCE_KINKED = 2e8, 2  # slopes change where B = C, so that more partitions are local optima
@@ -64,169 +67,109 @@ class Searched(NamedTuple):
     lower_bound: float | None = None
 
 
-def search(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None = None,
-    max_clusters: int | None = None,
-    rng: np.random.Generator,
-    progressbar: bool = False,
-    n_starts: int | None = None,
-    n_agree: int = 3,
-    n_perturbations: int | None = None,
-    starts: Sequence[Start] = (),
-    seconds: float | None = None,
-    n_jobs: int = -1,
-    from_unconstrained: bool = True,
-) -> Searched:
-    """Search for the partition of minimum expected loss; the options are those of the method "greedy".
+def search(problem: Problem, rng: np.random.Generator, effort: Effort = USUAL, starts: Sequence[Any] = ()) -> Searched:
+    """Search for the partition of minimum expected loss.
 
-    With `from_unconstrained`, a search for a number of clusters also starts from the best partition of any number.
+    The problem is reduced to one of partitions, of components or of a sample; runs search it; and the best partition is
+    extended to the whole. `starts` are partitions of all items, or functions of the searched posterior.
     """
     began = time.monotonic()
-    _check_options(n_starts, n_agree, seconds, n_jobs)
-    effort: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
-    effort |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
-    effort |= {"n_clusters": n_clusters, "max_clusters": max_clusters, "from_unconstrained": from_unconstrained}
-    if isinstance(loss, NoiseLoss):
-        if not isinstance(draws, NoisyRuns):
-            return search(draws, loss.binder, starts=starts, **effort)
-        return _search_with_noise(draws.without_zero_weights(), loss, starts, effort)
-    is_free = n_clusters is None and max_clusters is None
-    parts = components_of(draws, loss) if is_free or isinstance(draws, ScoredPairs) else None
+    reduced = as_partitions(problem)
+    given = [
+        one if callable(one) else reduced.part_of(judged_labels(problem.source, one, reduced.loss, "starts"))
+        for one in starts
+    ]
+    parts = components_of(reduced)
     if parts is not None:
-        options: dict[str, Any] = {"starts": starts, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
-        options |= {"seconds": None if seconds is None else max(began + seconds - time.monotonic(), _TINY)}
-        if not isinstance(draws, ScoredPairs):
-            options["work"] = _SECONDS_OF_DRAWS
-        return search_by_component(draws, parts, loss, **options)
+        if effort.seconds is not None:
+            effort = replace(effort, seconds=max(began + effort.seconds - time.monotonic(), _TINY))
+        work = _SECONDS_OF_PAIRS if problem.source.draws is None else _SECONDS_OF_DRAWS
+        return search_by_component(parts, rng, effort, given, work=work)
+    loss = reduced.loss
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
-            return _along_thresholds(draws, loss, loss.pair_threshold, starts, effort)
+            return _along_thresholds(reduced, loss, rng, effort, given, began)
         if loss.item_terms is None:
             raise ValueError(
                 f"`loss` must have `item_terms` or `pair_threshold` for greedy search; {loss.name!r} has neither. Give "
                 "its PairLoss one of them, or take another method, such as method='hierarchical'."
             )
-        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]  # the local search itself cuts no tree
-    return _search_whole(draws, loss, starts, began=began, **effort)
+        given = [partial(_best_cut, reduced), *given]  # the local search itself cuts no tree
+    found = _search_whole(reduced, rng, effort, given, began)
+    return found._replace(labels=reduced.whole(found.labels))
 
 
 def _search_whole(
-    draws: PairSource,
-    loss: Loss,
-    starts: Sequence[Start],
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    n_starts: int | None,
-    n_agree: int,
-    n_perturbations: int | None,
-    seconds: float | None,
-    n_jobs: int,
-    from_unconstrained: bool,
-    began: float,
+    problem: Problem, rng: np.random.Generator, effort: Effort, starts: Sequence[Start], began: float
 ) -> Searched:
-    """Search a posterior, or a sample of it, by runs and restarts; the arguments are those of :func:`search`."""
-    draws = draws.without_zero_weights()  # which must not take a place in the samples
-    limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
-    sample = sample_of(draws, loss, limits, rng)
-    searched = draws if sample is None else sample.draws
-    given = [_labels_of(start, draws, searched) for start in starts]
+    """Search a problem of partitions, or a sample of it, by runs and restarts."""
+    source = problem.source.without_zero_weights()  # which must not take a place in the samples
+    problem, limits = replace(problem, source=source), problem.n_clusters
+    sample = sample_with_noise(problem, rng) if isinstance(problem, WithNoise) else sample_of(problem, rng)
+    searched = problem if sample is None else sample
+    given = [_labels_of(start, searched.source) for start in starts]
     known = given if sample is None else [sample.part_of(labels) for labels in given]
-    allowed = _allowed(n_starts, n_agree, n_perturbations, loss, limits, searched)
-    n_labels = searched.n_items * (searched.n_draws or searched.n_items)
+    allowed = _allowed(effort, searched, limits)
+    n_items, loss = searched.source.n_items, searched.loss
+    n_labels = n_items * (searched.source.n_draws or n_items)
     little = _LITTLE[1] if loss.is_linear else _LITTLE_HARDER
-    jobs = 0 if searched.n_items <= _LITTLE[0] and n_labels <= little else n_jobs  # 0: in the calling thread
-    with Executor(jobs, seconds, n_labels) as executor:
-        local = _local_search(searched, loss, limits, executor.stop)
-        runs = SearchRuns(local, executor, searched, loss, rng)
-        if from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
-            with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
-                free = _local_search(searched, loss, Limits(1, searched.n_items), another.stop)
-                first = SearchRuns(free, another, searched, loss, rng.spawn(1)[0])
-                first.follow(allowed._replace(n_perturbations=0), known, progressbar=progressbar)
+    jobs = 0 if n_items <= _LITTLE[0] and n_labels <= little else effort.n_jobs  # 0: in the calling thread
+    with Executor(jobs, effort.seconds, n_labels) as executor:
+        local = _local_search(searched, limits, executor.stop)
+        runs = SearchRuns(local, executor, searched, rng)
+        if effort.from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
+            with Executor(jobs, None if effort.seconds is None else effort.seconds / 2, n_labels) as another:
+                free = _local_search(searched, Limits(1, n_items), another.stop)
+                first = SearchRuns(free, another, searched, rng.spawn(1)[0])
+                first.follow(allowed._replace(n_perturbations=0), known, effort.progressbar)
             if another.stopped == "interrupted":
                 executor.halt(another.stopped)
             runs.tally += first.tally
             runs.start_from([first.best.labels], "unconstrained")
-        runs.follow(allowed, known, progressbar=progressbar)
+        runs.follow(allowed, known, effort.progressbar)
         best: Optimum = runs.best
-        last: LocalSearch | OnBlocks = local
+        last: LocalSearch | OnAll = local
         if sample is not None:
-            last = blocks = OnBlocks(sample, limits, executor, progressbar)
-            best = blocks.descend(best.labels, given)
-            runs.tally += blocks.tally
+            last = of_all = sample.on_all(limits, executor, effort.progressbar)
+            best = of_all.descend(best.labels, given)
+            runs.tally += of_all.tally
     if best.labels.max() + 1 == last.limits.most < limits.most:  # more may be better, but their tables are too large
-        check_memory_of_tables(last.bytes_a_cluster, last.limits.most + 1, limits, draws.most_clusters)
+        check_memory_of_tables(last.bytes_a_cluster, last.limits.most + 1, limits, source.most_clusters)
     _warn(last.limits.most if last.is_capped else None, executor.stopped, len(runs.values))
     info = runs.info(time.monotonic() - began)
-    if sample is not None:
-        info = replace(info, sample=[sample.items.size, sample.rows.size])
-    return Searched(best.labels, info)
+    return Searched(best.labels, info if sample is None else replace(info, sample=sample.size))
 
 
 def search_by_component(
-    source: PairSource, parts: Decomposition, loss: Loss, *, starts: Sequence[Start] = (), **options: Any
+    parts: Decomposition, rng: np.random.Generator, effort: Effort, starts: Sequence[Start] = (), *, work: float
 ) -> Searched:
     """Search the components of linked items for the partition of minimum expected Binder loss, with a lower bound.
 
-    The options are those of :func:`search_components`.
+    `work` is the estimated time to bound them, see :func:`search_components`.
     """
-    given = [_labels_of(start, source, source) for start in starts]
-    found = search_components(parts, starts=given, **options)
-    expected = float(mean_loss(source, found.labels[np.newaxis], loss)[0])
-    return Searched(found.labels, found.info, expected - found.gap)
+    found = search_components(
+        parts,
+        rng,
+        starts=[_labels_of(start, parts.source) for start in starts],
+        seconds=effort.seconds,
+        work=work,
+        n_jobs=effort.n_jobs,
+        progressbar=effort.progressbar,
+    )
+    return Searched(found.labels, found.info, parts.value(found.labels) - found.gap)
 
 
-def _search_with_noise(draws: NoisyRuns, loss: NoiseLoss, starts: Sequence[Start], effort: dict[str, Any]) -> Searched:
-    """Search the items that may be in clusters, with one more item that stands for the noise."""
-    began = time.monotonic()
-    problem = WithNoise.of(draws, loss)
-    given: list[Start] = [
-        start if callable(start) else problem.part_of(draws.items.as_marked_labels(start, "starts")) for start in starts
-    ]
-    sample = problem.sample(effort["rng"])
-    if sample is None:
-        found = _search_whole(problem.draws, problem.loss, given, began=began, **effort)
-        assert isinstance(found.info, SearchInfo)
-        return Searched(problem.whole(found.labels), problem.info(found.info))
-    some = np.append(sample, problem.items.size)
-    part = problem.draws.of_items(some)
-    of_part = [start if callable(start) else canonical_labels(start[some]) for start in given]
-    found = _search_whole(part, problem.loss, of_part, began=began, **effort)
-    assert isinstance(found.info, SearchInfo)
-    seconds = effort["seconds"]
-    of_all = OnAllWithNoise(problem, lambda: seconds is not None and time.monotonic() > began + seconds)
-    wholes = [of_all.extended(sample, found.labels), *(start for start in given if not callable(start))]
-    best, _ = min((of_all.descend(labels) for labels in wholes), key=lambda one: one[1])
-    info = replace(found.info, sample=[sample.size, draws.n_draws], seconds=time.monotonic() - began)
-    return Searched(problem.whole(best), info)
-
-
-def _check_options(n_starts: int | None, n_agree: int, seconds: float | None, n_jobs: int) -> None:
-    if n_starts is not None:
-        check_count("n_starts", n_starts)
-    check_count("n_agree", n_agree)
-    if n_jobs != -1:
-        check_count("n_jobs", n_jobs)
-    if seconds is not None:
-        check_seconds(seconds)
-
-
-def _allowed(
-    n_starts: int | None, n_agree: int, n_perturbations: int | None, loss: Loss, limits: Limits, source: PairSource
-) -> Allowed:
+def _allowed(effort: Effort, problem: Problem, limits: Limits) -> Allowed:
     """How many runs and restarts a search may have."""
+    source, loss = problem.source, problem.loss
     budget, patience = (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR), 1
     if loss.has_kinks:
         budget, patience = _BUDGET_KINKED, _PATIENCE_KINKED
     factor = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
     affordable = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (source.n_items * (source.n_draws or 1))))
-    return Allowed(n_starts or affordable, n_agree, n_perturbations, factor * budget, factor * patience)
+    return Allowed(
+        effort.n_starts or affordable, effort.n_agree, effort.n_perturbations, factor * budget, factor * patience
+    )
 
 
 def _warn(most: int | None, stopped: str, n_runs: int) -> None:
@@ -241,8 +184,9 @@ def _warn(most: int | None, stopped: str, n_runs: int) -> None:
         warn(f"The search was interrupted; the result is the best of {counted(n_runs, 'run')}.")
 
 
-def _local_search(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.uint8]) -> LocalSearch:
-    """The local search for these draws and this loss."""
+def _local_search(problem: Problem, limits: Limits, stop: npt.NDArray[np.uint8]) -> LocalSearch:
+    """The local search for the problem's draws and loss."""
+    source, loss = problem.source, problem.loss
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
     if isinstance(loss, NoiseLoss):
@@ -264,34 +208,30 @@ def _is_cheaper_over_draws(source: PairSource) -> bool:
 
 
 def _along_thresholds(
-    source: PairSource,
-    loss: PairLoss,
-    pair_threshold: Callable[[float, float], float],
-    starts: Sequence[Start],
-    options: dict[str, Any],
+    problem: Problem, loss: PairLoss, rng: np.random.Generator, effort: Effort, starts: Sequence[Start], began: float
 ) -> Searched:
     """Search with the Binder loss that falls with this one where it has the best value so far, until that stays.
 
     A ratio of forms that are linear in the pairs falls where its numerator less its value times its denominator does:
     Dinkelbach (1967), https://doi.org/10.1287/mnsc.13.7.492. No move of an item or union lowers the loss of the last.
     """
-    pairs = source.as_pairs()
+    assert loss.pair_threshold is not None
+    source = problem.source
+    problem = replace(problem, source=source.as_pairs())
     n_pairs = max(1, source.n_items * (source.n_items - 1))
-    mean = (pairs.values.sum() - source.n_items) / n_pairs
-    n_clusters, max_clusters, seconds = options["n_clusters"], options["max_clusters"], options["seconds"]
-    cut = _best_cut(loss, n_clusters, max_clusters, source)
-    others = [_labels_of(start, source, source) for start in starts]
-    numbers = cluster_range(source, n_clusters, max_clusters or source.n_items)
-    within = [labels for labels in others if labels.max() + 1 in numbers]  # the others are searched from alone
-    best, values = least_loss(pairs, loss, [np.stack([cut, *within])])
+    mean = (problem.source.shared_similarity.sum() - source.n_items) / n_pairs
+    others = [_labels_of(start, source) for start in starts]
+    fewest, most = problem.n_clusters
+    within = [labels for labels in others if fewest <= labels.max() + 1 <= most]  # the others are searched from alone
+    cuts = np.stack([_best_cut(problem, source), *within])
+    best, values = least_loss(problem.source, loss, [cuts])
     rounds = [min(values)]
-    ends = None if seconds is None else time.monotonic() + seconds
     while True:
-        tau = float(np.clip(pair_threshold(rounds[-1], mean), _TINY, 1 - _TINY))
-        if ends is not None:
-            options["seconds"] = max(ends - time.monotonic(), _TINY)
-        found = search(pairs, binder(tau=tau), starts=[best, *others], **options)
-        value = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
+        tau = float(np.clip(loss.pair_threshold(rounds[-1], mean), _TINY, 1 - _TINY))
+        left = None if effort.seconds is None else max(began + effort.seconds - time.monotonic(), _TINY)
+        of_round = replace(problem, loss=binder(tau=tau))
+        found = _search_whole(of_round, rng, replace(effort, seconds=left), [best, *others], began)
+        value = problem.value(found.labels)
         if not is_less(value, rounds[-1]):
             break
         best = found.labels
@@ -300,10 +240,12 @@ def _along_thresholds(
     return Searched(best, replace(found.info, pair_threshold=tau, expected_losses=rounds, trace=rounds))
 
 
-def _best_cut(loss: Loss, n_clusters: int | None, max_clusters: int | None, source: PairSource) -> Labels:
-    return source.as_labels(best_cut(source, loss, cluster_range(source, n_clusters, max_clusters), "average")[0])
+def _best_cut(problem: Problem, source: PairSource) -> Labels:
+    """The best partition of the average-linkage tree of the searched items."""
+    numbers = cluster_range(source, problem.limits.n_clusters, problem.limits.max_clusters)
+    return source.as_labels(best_cut(source, problem.loss, numbers, "average")[0])
 
 
-def _labels_of(start: Start, draws: PairSource, searched: PairSource) -> Labels:
-    """A partition to start from: of all items if the user passed it, else of the searched items."""
-    return searched.as_labels(start(searched), "starts") if callable(start) else draws.as_labels(start, "starts")
+def _labels_of(start: Start, searched: PairSource) -> Labels:
+    """A partition to start from, of the searched items if it is a function of them."""
+    return searched.as_labels(start(searched), "starts") if callable(start) else start

@@ -11,8 +11,9 @@ from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
+from posterior_consensus.problems.problem import Limits
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.local_search import Limits, Optimum, OverSimilarities, Uniforms, numbered
+from posterior_consensus.search.local_search import Optimum, OverSimilarities, Uniforms, numbered
 
 _WIDTH = 8  # clusters to begin with
 _PLACE = 1e5  # elementary operations that take as long as placing an item

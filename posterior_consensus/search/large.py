@@ -9,8 +9,10 @@ No result depends on the sizes of the blocks: sums over blocks are counts, table
 and items in doubt move in the order of all items.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,6 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, tables
 from posterior_consensus.kernels.cells import Dense, Draws, compact, searched, tables_of
@@ -38,15 +39,17 @@ from posterior_consensus.kernels.tables import (
     search_of,
     slopes_of,
 )
-from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Limits, Problem
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.local_search import (
     DOUBT,
     DOUBT_OF_FIRST_ORDER,
-    Limits,
+    OnAll,
     Optimum,
+    Sample,
     check_memory_of_tables,
     is_sparse,
     numbered,
@@ -61,19 +64,24 @@ _SPARE = 8  # columns for clusters to come
 _AT_ONCE = 4096  # items for which the same tables are made ready, whose sums stay in the second cache
 
 
-class Sample(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampleOfDraws(Sample):
     """Some items and draws of a posterior, as a posterior of their own."""
 
-    whole: PartitionDraws
+    source: PartitionDraws
     loss: PartitionLoss
-    draws: PartitionDraws
-    items: npt.NDArray[np.intp]
+    all_draws: PartitionDraws  # of all items
     rows: npt.NDArray[np.intp]
     labels: npt.NDArray[Any]  # as the draws of all items number them
 
-    def part_of(self, labels: Labels) -> Labels:
-        """A partition of all items, or of the sample, on the sample."""
-        return labels if labels.size == self.items.size else numbered(labels[self.items])
+    @property
+    def size(self) -> list[int]:
+        """Number of items and of draws."""
+        return [self.items.size, self.rows.size]
+
+    def on_all(self, limits: Limits, executor: Executor, progressbar: bool) -> OnBlocks:
+        """The search over all items in blocks."""
+        return OnBlocks(self, limits, executor, progressbar)
 
 
 class _Terms(NamedTuple):
@@ -104,13 +112,13 @@ class _Terms(NamedTuple):
         return int(np.count_nonzero(self.sizes)) < self.most
 
 
-def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Generator) -> Sample | None:
+def sample_of(problem: Problem, rng: np.random.Generator) -> SampleOfDraws | None:
     """Take items at random and draws that are evenly spaced by their weights, if there are many.
 
     The rule is one of sizes alone, which no machine changes. Sparse tables keep their own way, whose work is in
     proportion to their cells.
     """
-    draws = source.counted_draws
+    draws, loss, limits = problem.source.counted_draws, problem.loss, problem.n_clusters
     if draws is None or not isinstance(loss, PartitionLoss):
         return None
     n_items, n_draws, drawn = draws.n_items, draws.n_draws, draws.backend
@@ -130,7 +138,9 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
     labels = sampled_labels(drawn, items, rows)
     part = ArrayLabels(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
     some = replace(draws, items=draws.items.take(items), samples=samples, backend=part)
-    return Sample(draws, loss, some, items, rows, labels)
+    return SampleOfDraws(
+        source=some, loss=loss, limits=problem.limits, items=items, all_draws=draws, rows=rows, labels=labels
+    )
 
 
 def sampled_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
@@ -138,13 +148,11 @@ def sampled_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.N
     return np.concatenate([part for _, part in drawn.map_blocks(_labels_of_rows, items, rows)], axis=1)
 
 
-class OnBlocks:
+class OnBlocks(OnAll):
     """A search over all items in blocks, from a partition of some or all of them."""
 
-    is_capped = False
-
-    def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
-        self._sample, self._draws, self._executor = sample, sample.whole, executor
+    def __init__(self, sample: SampleOfDraws, limits: Limits, executor: Executor, progressbar: bool) -> None:
+        self._sample, self._draws, self._executor = sample, sample.all_draws, executor
         self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
         check_memory_of_tables(self.bytes_a_cluster, limits.fewest, limits, self._draws.most_clusters)
         self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
@@ -155,7 +163,7 @@ class OnBlocks:
         self.tally = np.zeros(6, np.int64)  # of all searches
 
     def descend(self, of_sample: Labels, given: list[Labels]) -> Optimum:
-        """Search from a partition of the sample, and from given ones of all items that are within the limits."""
+        """Search from a partition of the sample, and from those of all items that are within the limits."""
         ends = [self._descend(np.full(self._draws.n_items, -1, np.int32), of_sample)]
         ends += [
             self._descend(labels.copy(), of_sample)
@@ -231,7 +239,7 @@ class OnBlocks:
         draws, rows, labels = self._draws, self._sample.rows, self._sample.labels
         starts = np.concatenate([[0], np.cumsum(draws.backend.n_clusters[rows])])
         width = int(of_sample.max()) + 1 + _SPARE
-        few = Draws(searched(labels), starts, self._sample.draws.weights)
+        few = Draws(searched(labels), starts, self._sample.source.weights)
         state = tables_of(few, of_sample.copy(), width)
         slopes, own = slopes_of(self._loss, rows.size), slopes_of(self._loss, rows.size)  # of blocks, of single items
         _refresh(few, self._sample.loss.arrays(of_sample.size), state, slopes)

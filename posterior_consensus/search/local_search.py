@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels, canonical_rows, smallest_dtype
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, smallest_dtype
 from posterior_consensus.kernels.cells import WIDTH, Draws, SparseDraws, compact, searched, sparse_draws, tables_of
 from posterior_consensus.kernels.clusters import merge, rearrange_one
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, is_linear
@@ -44,7 +45,9 @@ from posterior_consensus.kernels.tables import (
     slopes_of,
 )
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Limits, Problem
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import cut, tree
 
@@ -100,13 +103,6 @@ class Optimum(NamedTuple):
         return self._replace(tally=before.tally + self.tally)
 
 
-class Limits(NamedTuple):
-    """Least and largest number of clusters."""
-
-    fewest: int
-    most: int
-
-
 class Uniforms(NamedTuple):
     """Random numbers of a run, uniform from 0 to 1."""
 
@@ -151,6 +147,45 @@ class LocalSearch(ABC):
     @abstractmethod
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """Items that item i is often with, the fewer the larger this number from 0 to 1 or at random by it."""
+
+
+class OnAll(ABC):
+    """A search over all items of a problem, from partitions of a sample of them and of all."""
+
+    limits: Limits  # as those of a local search
+    bytes_a_cluster: int
+    is_capped = False
+    tally: Tally
+
+    @abstractmethod
+    def descend(self, of_sample: Labels, given: list[Labels]) -> Optimum:
+        """Search from a partition of the sample, and from given ones, of all items or of the sample."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sample(Problem, ABC):
+    """Some items of a problem, and some of its draws, as a problem of their own.
+
+    Attributes
+    ----------
+    items : ndarray
+        Positions among the items of the whole.
+    """
+
+    items: npt.NDArray[np.intp]
+
+    @property
+    @abstractmethod
+    def size(self) -> list[int]:
+        """Number of items and of draws."""
+
+    def part_of(self, labels: Labels) -> Labels:
+        """A partition of all items, or of the sample, on the sample."""
+        return labels if labels.size == self.items.size else canonical_labels(labels[self.items])
+
+    @abstractmethod
+    def on_all(self, limits: Limits, executor: Executor, progressbar: bool) -> OnAll:
+        """The search over all items that its best partition leads to."""
 
 
 class OnDraws(LocalSearch):

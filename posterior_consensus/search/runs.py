@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows, distinct_rows
 from posterior_consensus.kernels.tables import ZEALOUS
-from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.aliases import Integers
@@ -165,10 +165,9 @@ def next_step(allowed: Allowed, progress: Progress) -> tuple[Action, int]:
 class SearchRuns:
     """The runs so far."""
 
-    def __init__(
-        self, local: LocalSearch, executor: Executor, source: PairSource, loss: Loss, rng: np.random.Generator
-    ) -> None:
-        self._local, self.executor, self._source, self._loss, self._rng = local, executor, source, loss, rng
+    def __init__(self, local: LocalSearch, executor: Executor, problem: Problem, rng: np.random.Generator) -> None:
+        self._local, self.executor, self._problem, self._rng = local, executor, problem, rng
+        self._source, self._loss = problem.source, problem.loss
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run
         self.n_perturbations = 0
@@ -177,7 +176,7 @@ class SearchRuns:
         self._elite: list[Optimum] = []  # whose perturbations restarts begin from
         self._is_rearranged = False
         self._in_vain = 0  # restarts since the last gain
-        several = isinstance(loss, PartitionLoss) and loss.is_linear
+        several = isinstance(self._loss, PartitionLoss) and self._loss.is_linear
         self._perturbed = perturbations(self._elite, local.companions, several, rng)
 
     def follow(self, allowed: Allowed, given: list[Labels], progressbar: bool) -> None:
@@ -294,7 +293,7 @@ class SearchRuns:
         """The record of the work, with expected losses in the loss's unit."""
         if not self._at_best():
             self._count([self.best.value], PERTURBATION)
-        losses = (self._loss.scale(self._source.n_items) * np.array(self.values)).tolist()
+        losses = self._problem.losses(self.values)
         tally: dict[str, Any] = dict(zip(_TALLIED, self.tally.tolist(), strict=True))
         return SearchInfo(
             n_starts=len(self.values),

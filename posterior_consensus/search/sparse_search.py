@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.kernels import sparse_moves as kernels
 from posterior_consensus.kernels.components import MOST, solve_components
+from posterior_consensus.problems.component import Component
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
 _WORK = 500_000_000  # neighbours looked at in one component, some seconds

@@ -1,40 +1,39 @@
-"""Search for the least of a loss with noise: which items are noise, and the partition of the others.
+"""Search for the least of a loss with noise: the partition of the items and of one more, which stands for the noise.
 
-An item that more than half of the runs call noise is noise in every optimum: calling it so saves cost, whatever the
-others do. Only the others are searched. Their partition has one more item, which stands for the noise: the items of its
-cluster are noise. So a search with noise is a search over partitions, whose runs and restarts are those of any loss.
-
-Of many items, a sample is searched. All items are then scored against its clusters and the noise, and moved to where
-the loss is least. That is repeated until no item gains.
+Its runs and restarts are those of any loss. Of many items, a sample is searched. All items are then scored against its
+clusters and the noise, and moved to where the loss is least. That is repeated until no item gains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.pair_moves import Costs
 from posterior_consensus.losses.record import NoiseLoss
+from posterior_consensus.problems.problem import Limits
+from posterior_consensus.problems.with_noise import WithNoise
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.local_search import (
-    Limits,
+    OnAll,
     Optimum,
     OverSimilarities,
+    Sample,
     Stop,
     Uniforms,
     descend_pairs,
     numbered,
 )
-from posterior_consensus.search.runs import SearchInfo, without_gaps
+from posterior_consensus.search.runs import without_gaps
 
 _RUNS = 4  # runs from which a search starts, too
 _MATRICES = 6  # of 8 bytes a pair that a search over pairs keeps
@@ -43,68 +42,35 @@ _SAMPLE = 4096  # items of a sample that is searched of more
 _PASSES = 50  # over all items after it, at most
 
 
-class WithNoise(NamedTuple):
-    """Runs of the items that may be in clusters, and of the item that stands for the noise.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampleWithNoise(Sample):
+    """Some items of a problem with noise, and the one more, which is the last."""
 
-    Attributes
-    ----------
-    items : ndarray of shape (n_searched,)
-        Positions of the items that at most half of the runs call noise.
-    n_items : int
-        Number of all items.
-    draws : PartitionDraws
-        Runs of `items` and one more, which is with those that the run calls noise.
-    loss : NoiseLoss
-        The loss with the same cost of an item in pairs.
-    fixed : float
-        Expected loss of the other items.
-    """
-
-    items: npt.NDArray[np.intp]
-    n_items: int
-    draws: PartitionDraws
+    source: PartitionDraws
     loss: NoiseLoss
-    fixed: float
+    all_draws: PartitionDraws  # of all items and the one more
 
-    @classmethod
-    def of(cls, draws: NoisyRuns, loss: NoiseLoss) -> Self:
-        """Make the problem of runs with noise."""
-        n, share = draws.n_items, draws.noise_share
-        items = np.flatnonzero(share <= 0.5 + ROUNDING)
-        labels = draws.with_one_noise[0].of_items(items).values
-        noise = np.column_stack([draws.noise[:, items], np.ones(draws.n_draws, np.bool_)])
-        n_codes = int(labels.max(initial=0)) + 2
-        codes = np.pad(labels, ((0, 0), (0, 1))).astype(np.min_scalar_type(n_codes))
-        codes[noise] = n_codes - 1
-        own = PartitionDraws.of(canonical_rows(codes, n_codes)[0], samples=draws.samples)
-        pairs = loss.noise * (n - 1)
-        fixed = pairs * float(np.sum(1.0 - np.delete(share, items)))
-        return cls(items, n, own, replace(loss, noise=pairs / max(items.size, 1)), loss.scale(n) * fixed)
+    @property
+    def size(self) -> list[int]:
+        """Number of items, without the one more, and of runs."""
+        return [self.items.size - 1, self.source.n_draws]
 
-    def sample(self, rng: np.random.Generator) -> npt.NDArray[np.intp] | None:
-        """Positions among the searched items of a sample of them, if they are many."""
-        n = self.items.size
-        if n <= _MOST and memory.fits(8 * _MATRICES * n**2):
-            return None
-        number = min(n, _SAMPLE, int((memory.budget() / (8 * _MATRICES)) ** 0.5))
-        return np.sort(rng.choice(n, max(1, number), replace=False, shuffle=False))
+    def on_all(self, limits: Limits, executor: Executor, progressbar: bool) -> OnAllWithNoise:
+        """The search over all items by moves of all at once."""
+        return OnAllWithNoise(self, limits, executor.is_over)
 
-    def part_of(self, labels: npt.NDArray[Any]) -> Labels:
-        """Labels (n_items,), -1 for noise, as a partition of the searched items and the one more."""
-        own = np.append(labels[self.items], -1)
-        return canonical_labels(own + 1)
 
-    def whole(self, partition: Labels) -> Labels:
-        """Labels (n_items,) of a partition of the searched items and the one more: -1 for noise."""
-        labels = np.full(self.n_items, -1, np.int32)
-        labels[self.items] = np.where(partition[:-1] == partition[-1], -1, partition[:-1])
-        return labels
-
-    def info(self, info: SearchInfo) -> SearchInfo:
-        """The record of the search, with expected losses of all items."""
-        factor = self.loss.scale(self.n_items) / self.loss.scale(self.draws.n_items)
-        losses = [[factor * value + self.fixed for value in values] for values in (info.expected_losses, info.trace)]
-        return replace(info, expected_losses=losses[0], trace=losses[1])
+def sample_with_noise(problem: WithNoise, rng: np.random.Generator) -> SampleWithNoise | None:
+    """Take items at random, if they are many."""
+    n = problem.items.size
+    if n <= _MOST and memory.fits(8 * _MATRICES * n**2):
+        return None
+    number = min(n, _SAMPLE, int((memory.budget() / (8 * _MATRICES)) ** 0.5))
+    items = np.append(np.sort(rng.choice(n, max(1, number), replace=False, shuffle=False)), n)
+    draws = problem.source
+    return SampleWithNoise(
+        source=draws.of_items(items), loss=problem.loss, limits=problem.limits, items=items, all_draws=draws
+    )
 
 
 class _Scores(NamedTuple):
@@ -115,27 +81,35 @@ class _Scores(NamedTuple):
     gains: npt.NDArray[np.float64]
 
 
-class OnAllWithNoise:
+class OnAllWithNoise(OnAll):
     """Moves of all items of a problem at once, by tables of the runs' clusters by those of a partition."""
 
-    def __init__(self, problem: WithNoise, is_over: Callable[[], bool]) -> None:
-        self._draws, self._loss, self._is_over = problem.draws, problem.loss, is_over
-        labels = problem.draws.labels
+    def __init__(self, sample: SampleWithNoise, limits: Limits, is_over: Callable[[], bool]) -> None:
+        self.limits, self._items, self._is_over = limits, sample.items, is_over
+        self._draws, self._loss = sample.all_draws, sample.loss
+        self.bytes_a_cluster = 24 * self._draws.n_draws  # of three kinds of counts
+        self.tally = np.zeros(6, np.int64)  # of which none is counted
+        labels, self._weights = self._draws.labels, self._draws.weights
         self._active = labels != labels[:, -1:]
-        self._weights = problem.draws.weights
         parts = slices(labels.shape[1], max(1, memory.CELLS_AT_ONCE // len(labels)))  # whose numbers are floats
         self._share = 1.0 - np.concatenate([self._weights @ self._active[:, part] for part in parts])
-        self._apart, self._joined = (problem.loss.binder.numerator[term] for term in "CB")
+        self._apart, self._joined = (self._loss.binder.numerator[term] for term in "CB")
 
-    def extended(self, sample: npt.NDArray[np.intp], labels: Labels) -> Labels:
-        """The partition of all items that a partition of some of them and of the one more leads to, by a score each."""
+    def descend(self, of_sample: Labels, given: list[Labels]) -> Optimum:
+        """Search from a partition of the sample, and from those of all items."""
+        begun = [self._extended(of_sample), *(labels for labels in given if labels.size == self._share.size)]
+        best, value = min((self._descend(labels) for labels in begun), key=lambda one: one[1])
+        return Optimum(best, value, np.inf, self.tally)
+
+    def _extended(self, labels: Labels) -> Labels:
+        """The partition of all items that one of the sample leads to, by a score each."""
         own = np.full(self._share.size, labels.max() + 1, np.int32)  # a cluster that counts for nothing
-        own[sample], own[-1] = labels[:-1], labels[-1]
+        own[self._items] = labels
         targets = self._scored(own, unknown=int(labels.max()) + 1).targets
         own[:-1] = np.where(own[:-1] > labels.max(), targets[:-1], own[:-1])
         return own
 
-    def descend(self, labels: Labels) -> tuple[Labels, float]:
+    def _descend(self, labels: Labels) -> tuple[Labels, float]:
         """Move items until none gains; where all moves at once raise the loss, only the half that gains most."""
         scores = self._scored(labels)
         share = 1.0

@@ -12,7 +12,6 @@ import xarray as xr
 
 from posterior_consensus.answers.links import links
 from posterior_consensus.answers.loss_parameter import LossPath, loss_path
-from posterior_consensus.bounds.components import decomposed
 from posterior_consensus.ensemble.items import Items, by_level
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
@@ -20,6 +19,7 @@ from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import pair_panels
 from posterior_consensus.plots.frame import Grid, Width
+from posterior_consensus.problems.components import decomposed
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import as_dataset, own_name_in, read_fields, reading
 from posterior_consensus.runtime.executor import Clock

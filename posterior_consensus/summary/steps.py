@@ -8,7 +8,7 @@ from posterior_consensus.answers.alignment import align_partitions
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.links import links, suits_links
 from posterior_consensus.answers.membership import item_uncertainty
-from posterior_consensus.answers.particles import Effort, Particles, find_particles
+from posterior_consensus.answers.particles import ParticleLimits, Particles, find_particles
 from posterior_consensus.bounds.certificate import quick_certificate
 from posterior_consensus.consensus.methods import takes
 from posterior_consensus.consensus.partition import consensus_partition
@@ -47,7 +47,7 @@ _REST = 0.25  # share of the remaining time for each later step
 _LITTLE = 60_000  # labels; beyond, the search at the most probable number has no more restarts than the first
 _MOST_GROUPS = 3
 _MOST_LABELS = 1_000_000  # of these items; beyond, groups are searched for on some draws
-_EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8)
+_EFFORT = ParticleLimits(most_labels=150_000, most_items=300, most_work=3e8)
 _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 
 

@@ -144,7 +144,7 @@ def test_after_the_seconds_no_start_is_made(rng, monkeypatch):
     made = []
     monkeypatch.setattr(ParticleSearch, "_run", lambda *given: made.append(run(*given)) or made[-1])
     limits = []
-    monkeypatch.setattr(module, "search", lambda *given, **options: limits.append(options) or search(*given, **options))
+    monkeypatch.setattr(module, "search", lambda *given: limits.append(given[2]) or search(*given))
     assert particles(labels, 4, n_starts=3).stopped == ""
     assert len(made) > 3 * 3 and None not in made
     made.clear()
@@ -152,7 +152,7 @@ def test_after_the_seconds_no_start_is_made(rng, monkeypatch):
     assert made == [None] * len(made) and found.stopped == "seconds"
     assert found.n_particles == 4 and np.all(np.diff(found.path["distance"]) <= 0)
     particles(labels, 4, seconds=60)
-    assert 0 < limits[-1]["seconds"] <= 15
+    assert 0 < limits[-1].seconds <= 15
 
 
 def test_an_interrupt_gives_the_particles_so_far(rng, monkeypatch):

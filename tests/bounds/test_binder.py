@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import posterior_consensus as pc
-from posterior_consensus.bounds.binder import binder_bound, cost_step
+from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
+from posterior_consensus.problems.components import cost_step
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.strategies import small_draws

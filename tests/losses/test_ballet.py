@@ -9,6 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.losses import ballet
+from posterior_consensus.problems.problem import Problem
+from posterior_consensus.problems.with_noise import as_partitions
 from posterior_consensus.search import with_noise
 from tests import reference
 
@@ -189,20 +191,25 @@ def test_scores_of_all_items_are_differences_of_the_loss():
     rng = np.random.default_rng(6)
     for noise, a in CASES:
         _, runs = random_runs(rng, 10, weighted=a != 1)
-        problem, loss = with_noise.WithNoise.of(runs, ballet(noise, a=a)), ballet(noise, a=a)
+        loss = ballet(noise, a=a)
+        problem = as_partitions(Problem(runs, loss))
         labels = np.unique(rng.integers(0, 4, problem.items.size + 1), return_inverse=True)[1].astype(np.int32)
 
         def value_of(own, runs=runs, problem=problem, loss=loss):
             return pc.expected_loss(runs, problem.whole(own), loss=loss)["expected_loss"].item() / loss.scale(10)
 
-        every = with_noise.OnAllWithNoise(problem, lambda: False)
+        all_items = np.arange(labels.size)
+        sample = with_noise.SampleWithNoise(
+            source=problem.source, loss=problem.loss, items=all_items, all_draws=problem.source
+        )
+        every = with_noise.OnAllWithNoise(sample, problem.n_clusters, lambda: False)
         scores = every._scored(labels)
         assert scores.value + problem.fixed / loss.scale(10) == pytest.approx(value_of(labels))
         for i in range(labels.size - 1):
             moved = labels.copy()
             moved[i] = scores.targets[i]
             assert scores.gains[i] == pytest.approx(value_of(labels) - value_of(moved), abs=1e-9)
-        best, value = every.descend(labels)
+        best, value = every._descend(labels)
         assert value + problem.fixed / loss.scale(10) == pytest.approx(value_of(best))
         assert value <= scores.value
 

@@ -9,9 +9,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
 from posterior_consensus.bounds import stars
-from posterior_consensus.bounds.components import decomposed, first_members
 from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.problems.components import decomposed, first_members
 from posterior_consensus.search import components
 from posterior_consensus.search.sparse_search import improved_by_decisions
 from tests.helpers import check, keeps, press_ctrl_c, random_scored_pairs, scored_pairs
@@ -185,7 +185,7 @@ def test_no_decision_on_a_pair_gains_once_what_it_would_gain_is_applied():
             found = improved_by_decisions(component, begun, np.zeros(1, np.uint8))
             assert component.value(found) >= component.value(begun)
             clusters[at] = at.start + first_members(found)
-        labels = parts.labels(clusters)
+        labels = parts.whole(clusters)
         assert source.constraints.first_broken(labels) is None
         found = closest_decisions(source, pc.binder(tau=tau), labels, 500)
         assert (found.increase[~found.exact] >= 0).all(), seed
@@ -235,7 +235,9 @@ def test_a_time_limit_stops_the_search_of_a_component_and_what_it_breaks_is_mend
     monkeypatch.setattr(components, "search_component", one_cluster)
     monkeypatch.setattr(components, "bound_components", lambda *some, **more: None)  # which mends too
     pairs = hard_component()
-    found = components.search_components(decomposed(pairs, pc.binder()), np.random.default_rng(1), seconds=0.1)
+    found = components.search_components(
+        decomposed(pairs, pc.binder()), np.random.default_rng(1), work=10.0, seconds=0.1
+    )
     assert pairs.constraints.first_broken(found.labels) is None and found.info.stopped == "seconds"
 
 
@@ -248,7 +250,7 @@ def test_ctrl_c_leaves_a_partition_that_keeps_the_constraints_and_a_bound(where,
         monkeypatch.setattr(components, "_SHARE_AT_FIRST", 0.0)  # so that bounds are left for later
     press_ctrl_c(monkeypatch, components, where, at)
     with pytest.warns(UserWarning, match="interrupted"):
-        found = components.search_components(parts, np.random.default_rng(1), n_jobs=0)
+        found = components.search_components(parts, np.random.default_rng(1), work=10.0, n_jobs=0)
     assert found.info.stopped == "interrupted" and len(found.info.unproven_sizes) == 2
     assert pairs.constraints.first_broken(found.labels) is None
     expected = pc.expected_loss(pairs, found.labels)["expected_loss"].item()

@@ -2,8 +2,8 @@ import numpy as np
 
 import posterior_consensus as pc
 from posterior_consensus.losses import PAIR_LOSSES
+from posterior_consensus.problems.problem import Limits
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.local_search import Limits
 
 
 def test_an_item_of_a_shared_cluster_moves_where_there_are_no_more_clusters_than_there_must_be():

@@ -8,7 +8,8 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus import losses
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.search.local_search import Limits, OnDraws, Optimum
+from posterior_consensus.problems.problem import Limits
+from posterior_consensus.search.local_search import OnDraws, Optimum
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.kernels.checks import compiled_only

@@ -8,8 +8,8 @@ from scipy.spatial.distance import squareform
 
 from posterior_consensus.bounds.binder import BranchAndBound
 from posterior_consensus.bounds.bound import WorkBudget
-from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.problems.component import Component
 from posterior_consensus.search import sparse_search
 from posterior_consensus.search.sparse_search import search_component
 from tests.helpers import COMPONENTS, greatest_weight, random_component, weight_of

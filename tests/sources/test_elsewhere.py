@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus import consensus
-from posterior_consensus.answers.particles import Effort
+from posterior_consensus.answers.particles import ParticleLimits
 from posterior_consensus.ensemble.expectation import all_losses, loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import as_loss
@@ -132,7 +132,7 @@ def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(mo
 def short_summary(monkeypatch):
     """A summary of more items than any of its parts takes."""
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
-    monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", Effort(most_labels=1000))
+    monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", ParticleLimits(most_labels=1000))
     for name, most in {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}.items():
         for module in ("plots.frame", "summary.facts"):
             monkeypatch.setattr(f"posterior_consensus.{module}.{name}", most, raising=False)
@@ -160,7 +160,7 @@ def test_pictures_of_very_many_items_are_of_some(short_summary, tmp_path):
 
 def test_a_summary_reads_the_labels_eight_times_beside_its_search(monkeypatch):
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
-    monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", Effort(most_labels=1000))
+    monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", ParticleLimits(most_labels=1000))
     monkeypatch.setattr(memory, "LABELS_TO_BOUND", 1000)
     monkeypatch.setattr(memory, "LABELS_TO_SEARCH_AGAIN", 1000)  # halves are searched, too
     rng = np.random.default_rng(1)
@@ -197,7 +197,7 @@ def test_particles_of_very_many_items_are_those_of_a_sample_extended(monkeypatch
     draws = pc.as_partition_draws(labels.reshape(2, 80, 90))
     whole = pc.particles(draws, random_seed=1, progressbar=False)
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 40)
-    monkeypatch.setattr("posterior_consensus.answers.particles._LONG", Effort(most_labels=1000))
+    monkeypatch.setattr("posterior_consensus.answers.particles._LONG", ParticleLimits(most_labels=1000))
     found = pc.particles(draws, random_seed=1, progressbar=False)
     assert found.n_searched == 40 and "searched on 40 of 90" in str(found)
     assert_array_equal(found.partitions, whole.partitions)

@@ -1,0 +1,366 @@
+"""Binder's loss as a problem for each connected component of the pairs that a union would pay for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.memberships import has_few_pairs, similarities_within_components
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels, connected
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
+from posterior_consensus.kernels import components as kernels
+from posterior_consensus.losses.partition_losses import tau_of
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.problems.component import Component
+from posterior_consensus.problems.problem import FREE, Problem
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import in_blocks
+from posterior_consensus.runtime.tolerances import ROUNDING
+
+_DUST = 1e-14  # relative to a pair's costs: a smaller weight is rounding
+_BYTES_A_LISTED_PAIR = 100  # while all pairs are listed
+_WORK = 200  # elementary steps of a component of few groups
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decomposition(Problem):
+    """A problem of Binder's loss as its components of several groups, one after the other.
+
+    Attributes
+    ----------
+    loss : PartitionLoss
+    groups : ndarray of shape (n_records,)
+        Group of each record: records of a group must be in one cluster.
+    members : ndarray of shape (n_members,)
+        Groups in components of several, component by component.
+    starts : ndarray of shape (n_components + 1,), dtype int64
+        Where each component begins in `members`.
+    pairs : Component
+        The weights of all their pairs; groups are numbered by their place in `members`.
+    component_of : ndarray of shape (n_groups,)
+        Component of each group, of one group or more.
+    step : float
+        Common divisor of all weights; 0 if none is known.
+    constrained : bool
+        Whether there are constraints.
+    """
+
+    loss: PartitionLoss
+    groups: npt.NDArray[np.int32]
+    members: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.int64]
+    pairs: Component
+    component_of: npt.NDArray[np.int32]
+    step: float = 0.0
+    constrained: bool = False
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    @property
+    def unit(self) -> float:
+        """Expected loss of a weight of 1."""
+        return self.loss.scale(self.source.n_items)
+
+    @property
+    def n_groups(self) -> npt.NDArray[np.int64]:
+        """Number of groups of each component."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def large(self) -> npt.NDArray[np.intp]:
+        """Components of too many groups to compare all their partitions, the smallest first."""
+        found = np.flatnonzero(self.n_groups > kernels.MOST)
+        return found[np.argsort(self.n_groups[found], kind="stable")]
+
+    def place(self, number: int) -> slice:
+        """Where the members of a component are."""
+        return slice(int(self.starts[number]), int(self.starts[number + 1]))
+
+    def component(self, number: int) -> Component:
+        """One of the components."""
+        first, last = self.starts[number : number + 2]
+        pairs = self.pairs
+        own = slice(pairs.indptr[first], pairs.indptr[last])
+        return Component(
+            pairs.indptr[first : last + 1] - own.start,
+            (pairs.indices[own] - first).astype(np.int32),
+            pairs.excess[own],
+            pairs.sizes[first:last],
+            pairs.default,
+        )
+
+    def solved(self) -> npt.NDArray[np.int32]:
+        """First member of each member's cluster, the best in small components, and itself in large ones."""
+        clusters = np.arange(self.members.size, dtype=np.int32)
+        pairs = self.pairs
+        arrays = self.starts, pairs.indptr, pairs.indices, pairs.excess, pairs.sizes, pairs.default, clusters
+        in_blocks(kernels.solve_components, 0, len(self), *arrays, work=_WORK)
+        return clusters
+
+    def trivial_gaps(self, clusters: npt.NDArray[np.int32], numbers: npt.NDArray[np.intp] | None = None) -> Floats:
+        """What some of the large components, or all, would gain if all pairs of positive weight alone were joined."""
+        which = self.large if numbers is None else self.large[numbers]
+        parts = [(self.component(one), clusters[self.place(one)]) for one in which.tolist()]
+        return np.array([part.most - part.value(first_members(labels)) for part, labels in parts])
+
+    def part_of(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Number of each member's cluster in labels of the records."""
+        of_groups = np.empty(self.component_of.size, np.int64)
+        of_groups[self.groups] = labels
+        return of_groups[self.members]
+
+    def whole(self, labels: npt.NDArray[Any]) -> Labels:
+        """Labels of the records from the first member of each member's cluster."""
+        of_groups = np.arange(self.component_of.size, dtype=np.int32)
+        of_groups[self.members] = self.members[labels]
+        return of_groups[self.groups]
+
+
+def components_of(problem: Problem) -> Decomposition | None:
+    """Decompose the search for the partition of minimum expected Binder loss.
+
+    None for other losses, for limits, and for posteriors that are searched as a whole: matrices, allocation
+    probabilities, and draws with large clusters.
+    """
+    record = problem.loss.as_binder()
+    return None if record is None else _components(problem.source, problem, record)
+
+
+@singledispatch
+def _components(source: PairSource, problem: Problem, loss: PartitionLoss) -> Decomposition | None:
+    """Components of pairs that are co-clustered often enough; None if they take too much memory.
+
+    Items that are together in all draws are together in some optimum, and thus in a group.
+    """
+    draws = source.counted_draws
+    if problem.limits != FREE or draws is None or not has_few_pairs(draws.backend):
+        return None
+    draws = draws.without_zero_weights()
+    joining, separating = (loss.numerator[term] for term in "BC")
+    costs = joining + separating
+    similarities = similarities_within_components(draws.backend, draws.samples, tau_of(loss))
+    if similarities is None:
+        return None
+    groups = connected_components(similarities == 1.0, directed=False)[1]
+    similarities.data *= costs  # weights less that of a pair that is never co-clustered
+    step = cost_step(draws, loss) / draws.n_draws
+    return _decomposition(problem, loss, Weighted(similarities, groups, -joining, _DUST * costs), step=step)
+
+
+@_components.register
+def _(source: ScoredPairs, problem: Problem, loss: PartitionLoss) -> Decomposition:
+    return decomposed(source, loss)
+
+
+def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
+    """Decompose a search for the least of Binder's loss.
+
+    Splitting a cluster into two parts between which no pair of groups has a positive weight never raises the loss, so
+    that some optimum has its clusters within the connected components of the pairs of positive weight.
+
+    Raises
+    ------
+    ValueError
+        If constraints contradict each other.
+    MemoryError
+        If `source.unscored` is above the pair threshold, and all pairs take more than the budget.
+    """
+    return _decomposition(Problem(source, loss), loss, weighted(source, loss), source.constraints)
+
+
+def cost_step(source: PairSource, loss: PartitionLoss) -> float:
+    """Common divisor of all costs, where draws have equal weights and costs are simple fractions; else 0.
+
+    A better partition is then better by at least so much.
+    """
+    given = [loss.numerator[term] for term in "BC"]
+    costs = [Fraction(cost).limit_denominator(1000) for cost in given]
+    if source.denominator() is None or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=ROUNDING):
+        return 0.0
+    joint = math.lcm(*(cost.denominator for cost in costs))
+    return math.gcd(*(int(cost * joint) for cost in costs)) / joint
+
+
+class Weighted(NamedTuple):
+    """Weights of the pairs of records under Binder's loss.
+
+    Attributes
+    ----------
+    excess : sparse array (n, n)
+        Weight of each listed pair less the `default` of all others, which is at most 0.
+    groups : ndarray of shape (n,)
+        Records that must be together.
+    dust : float
+        Largest weight that is rounding.
+    """
+
+    excess: sparse.csr_array
+    groups: npt.NDArray[np.int32]
+    default: float
+    dust: float
+
+
+def weighted(source: ScoredPairs, loss: PartitionLoss) -> Weighted:
+    """The weights of pairs of records; all pairs are listed if `source.unscored` is above the pair threshold."""
+    groups = source.groups()
+    joining, separating = loss.numerator["B"], loss.numerator["C"]
+    n, listed, unscored = source.n_items, source.scored, source.unscored
+    default = separating * unscored - joining * (1.0 - unscored)
+    if default > _DUST:
+        what = f"All pairs of {n} items, as `unscored`, {unscored:g}, is above the pair threshold,"
+        memory.check(_BYTES_A_LISTED_PAIR * n**2, what, "Take a lower `unscored`, such as 0.")
+        values = source.shared_similarity
+        rows, columns = np.nonzero(~np.eye(n, dtype=np.bool_))
+        listed = sparse.csr_array((values[rows, columns], (rows, columns)), (n, n))
+        unscored = tau_of(loss)
+    excess = (joining + separating) * (listed.data - unscored)
+    weights = sparse.csr_array((excess, listed.indices, listed.indptr), (n, n))
+    return Weighted(weights, groups, min(default, 0.0), _DUST * (joining + separating))
+
+
+_NO_CONSTRAINTS = PairConstraints()
+
+
+def _decomposition(
+    problem: Problem,
+    loss: PartitionLoss,
+    given: Weighted,
+    constraints: PairConstraints = _NO_CONSTRAINTS,
+    step: float = 0.0,
+) -> Decomposition:
+    """Decompose a problem with these weights of pairs; weights up to `given.dust` are rounding."""
+    groups, default = given.groups, given.default
+    sizes = np.bincount(groups)
+    n = sizes.size
+    rows, columns, weights = between_groups(*given)
+    shared = Forbidden.of(constraints, groups)
+    linked = shared.linked(rows, columns, weights)
+    component_of = connected(rows[linked], columns[linked], n)
+    n_groups = np.bincount(component_of)
+    several = n_groups > 1
+    members = np.argsort(component_of, kind="stable")
+    members = members[several[component_of[members]]]
+    starts = np.concatenate([[0], np.cumsum(n_groups[several])])
+    place = np.full(n, -1, np.int32)
+    place[members] = np.arange(members.size)
+    own = (component_of[rows] == component_of[columns]) & several[component_of[rows]]
+    pays = np.bincount(rows[linked], weights[linked], n)
+    one, other = shared.within(component_of, several)
+    never = -(np.minimum(pays[one], pays[other]) + 1.0)
+    if one.size:
+        own[own] = ~shared.at(rows[own], columns[own])
+    all_rows, all_columns = np.concatenate([rows[own], one]), np.concatenate([columns[own], other])
+    all_weights = np.concatenate([weights[own], never]) - default * (sizes[all_rows] * sizes[all_columns])
+    listed = sparse.csr_array((all_weights, (place[all_rows], place[all_columns])), (members.size, members.size))
+    return Decomposition(
+        source=problem.source,
+        loss=loss,
+        limits=problem.limits,
+        groups=groups,
+        members=members,
+        starts=starts,
+        pairs=Component.of(listed, sizes[members], default),
+        component_of=component_of,
+        step=step,
+        constrained=bool(constraints),
+    )
+
+
+def between_groups(
+    excess: sparse.csr_array, groups: npt.NDArray[np.int32], default: float, dust: float
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
+    """Listed pairs of groups, in both directions, and their weights: summed over all their pairs of records."""
+    sizes = np.bincount(groups)
+    n = sizes.size
+    rows, columns = np.repeat(groups, np.diff(excess.indptr)), groups[excess.indices]
+    values = excess.data
+    if n < groups.size:
+        between = rows != columns
+        summed = sparse.csr_array((values[between], (rows[between], columns[between])), (n, n))
+        summed.sum_duplicates()
+        rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr))
+        columns, values = summed.indices, summed.data
+    pairs = sizes[rows] * sizes[columns]
+    weights = values + default * pairs
+    weights[np.abs(weights) <= dust * pairs] = 0.0
+    return rows, columns, weights
+
+
+class Forbidden(NamedTuple):
+    """Pairs of groups that must be apart.
+
+    Attributes
+    ----------
+    pairs : sparse array (n_groups, n_groups)
+        Groups of records that must not be linked, in both directions.
+    sets : sparse array (n_groups, n_sets)
+        Groups by data sets.
+    """
+
+    pairs: sparse.csr_array
+    sets: sparse.csr_array
+
+    @classmethod
+    def of(cls, constraints: PairConstraints, groups: npt.NDArray[np.int32]) -> Forbidden:
+        """Constraints between groups of records."""
+        n = int(groups.max()) + 1
+        one, other = groups[constraints.cannot_link].T
+        ends = np.concatenate([one, other]), np.concatenate([other, one])
+        known = np.flatnonzero(constraints.data_set >= 0) if constraints.data_set is not None else np.empty(0, np.intp)
+        own = constraints.data_set[known] if constraints.data_set is not None else known
+        n_sets = int(own.max(initial=-1)) + 1
+        sets = sparse.csr_array((np.ones(known.size, np.int32), (groups[known], own)), (n, n_sets))
+        return cls(sparse.csr_array((np.ones(2 * one.size, np.int32), ends), (n, n)), sets)
+
+    def at(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which of these pairs must be apart."""
+        found = np.zeros(rows.size, np.bool_)
+        if self.pairs.nnz and rows.size:
+            found |= np.asarray(self.pairs[rows, columns]).ravel() > 0
+        if self.sets.nnz and rows.size:
+            found |= self.sets[rows].multiply(self.sets[columns]).sum(axis=1) > 0
+        return found
+
+    def linked(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any], weights: Floats) -> npt.NDArray[np.bool_]:
+        """Which pairs a union would pay for: of positive weight, unless they must be apart."""
+        found = weights > 0
+        found[found] = ~self.at(rows[found], columns[found])
+        return found
+
+    def within(
+        self, component_of: npt.NDArray[np.int32], several: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """All of these pairs within the components of several groups, in both directions."""
+        one, other = self.pairs.tocoo().coords
+        kept = (component_of[one] == component_of[other]) & several[component_of[one]]
+        keys = np.unique(one[kept].astype(np.int64) * component_of.size + other[kept])
+        if self.sets.nnz:
+            group, data_set = self.sets.tocoo().coords
+            kept = several[component_of[group]]
+            group, key = group[kept], component_of[group[kept]].astype(np.int64) * self.sets.shape[1] + data_set[kept]
+            which, counts = np.unique(key, return_inverse=True, return_counts=True)[1:]
+            what = "Pairs of items of one data set within the components"
+            memory.check(_BYTES_A_LISTED_PAIR * float(np.square(counts, dtype=np.float64).sum()), what)
+            table = sparse.csr_array((np.ones(group.size, np.int32), (group, which)), (component_of.size, counts.size))
+            one, other = (table @ table.T).tocoo().coords
+            apart = one != other
+            more = one[apart].astype(np.int64) * component_of.size + other[apart]
+            keys = np.union1d(keys, more)
+        return (keys // component_of.size).astype(np.int32), (keys % component_of.size).astype(np.int32)
+
+
+def first_members(labels: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Position of the first member of each one's cluster."""
+    _, first, which = np.unique(labels, return_index=True, return_inverse=True)
+    return first[which]

@@ -1,0 +1,45 @@
+"""How much work a search may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from posterior_consensus.runtime.arguments import check_count, check_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much work a search may do; the options are those of the method "greedy".
+
+    Attributes
+    ----------
+    n_starts : int or None
+    n_agree : int
+    n_perturbations : int or None
+    seconds : float or None
+    n_jobs : int
+    from_unconstrained : bool
+        Whether a search for a number of clusters also starts from the best partition of any number.
+    progressbar : bool
+    """
+
+    n_starts: int | None = None
+    n_agree: int = 3
+    n_perturbations: int | None = None
+    seconds: float | None = None
+    n_jobs: int = -1
+    from_unconstrained: bool = True
+    progressbar: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the options of a user."""
+        if self.n_starts is not None:
+            check_count("n_starts", self.n_starts)
+        check_count("n_agree", self.n_agree)
+        if self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs)
+        check_seconds(self.seconds)
+
+
+USUAL = Effort()
+"""The effort of a search that nobody limits."""
