@@ -226,10 +226,9 @@ class AlignedPartitions(Stored):
         str
             One line for each step.
         """
-        return "\n".join(f"{step}: {words}" for step, words in self._steps)
+        return "\n".join(f"{step}: {words}" for step, words in self.steps_in_words())
 
-    @property
-    def _steps(self) -> list[tuple[str, str]]:
+    def steps_in_words(self) -> list[tuple[str, str]]:
         """Name of each step from one partition to the next, and its changes in words."""
         steps = itertools.pairwise(self.partitions)
         return [(f"{before} to {after}", self[after].in_words()) for before, after in steps]
@@ -240,7 +239,7 @@ class AlignedPartitions(Stored):
         title = f"AlignedPartitions: {n_partitions} of {n_items:,} items ({self.labels.dims[1]})"
         return (
             f"{title}, {display.counted(n_clusters, 'cluster')} in all",
-            self._steps or [("steps", "none")],
+            self.steps_in_words() or [("steps", "none")],
             self.to_dataframe(),
         )
 

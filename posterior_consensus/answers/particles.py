@@ -48,6 +48,11 @@ _TOO_FEW = (
 )
 _MAY_BE_MORE = "The search ended early, so there may be more {}."
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+_STATUSES_IN_WORDS = {
+    "one group": "one {0.group}",
+    "several groups": "several {0.group}s",
+    "chains in different groups": "{0.chains} in different {0.group}s",
+}
 _FIRST = 0.25  # share of the time for the consensus partition
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
 
@@ -604,7 +609,7 @@ class Particles(Stored):
             ("path", before),
             ("meet", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]
-        status = self.status.replace("group", self.words.group).replace("chains", self.words.chains)
+        status = _STATUSES_IN_WORDS.get(self.status, self.status).format(self.words)
         return f"Particles: {display.counted(self.n_particles, 'particle')}, {status}", lines, self.to_dataframe()
 
 

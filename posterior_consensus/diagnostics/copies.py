@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.results.display import capitalized, joined
+from posterior_consensus.results.sentences import Sentence, advice
 
 Numbers = npt.NDArray[np.int64]
 
@@ -25,19 +26,19 @@ class Copies(NamedTuple):
     groups: list[list[object]]
     stretches: list[tuple[object, object, int]]  # two chains, and the number of shared draws
 
-    def in_words(self) -> str:
-        """Sentence on repeated draws and the remedy; empty if there are none."""
+    def in_words(self) -> list[Sentence]:
+        """Sentences on repeated draws and the remedy; none if there are no repeated draws."""
         parts = [f"chains {joined(group)} are copies: all their draws are equal" for group in self.groups]
         parts += [f"chains {one} and {other} share {n} equal draws in a row" for one, other, n in self.stretches]
         if not parts:
-            return ""
-        words = "; ".join(parts)
+            return []
         spare = {name for group in self.groups for name in group[1:]}
         leave = f", or keep one of each: `{without(self.names, spare)}`" if spare else ""
-        return (
-            f"{capitalized(words)}. Copies agree whatever the posterior is. They make effective sample "
-            f"sizes too large and Monte Carlo errors too small. Run each chain from a seed of its own{leave}."
-        )
+        too_good = "They make effective sample sizes too large and Monte Carlo errors too small."
+        return [
+            Sentence(f"{capitalized('; '.join(parts))}. Copies agree whatever the posterior is. {too_good}"),
+            advice(f"Run each chain from a seed of its own{leave}."),
+        ]
 
 
 def without(names: Sequence[object], left_out: Collection[object]) -> str:

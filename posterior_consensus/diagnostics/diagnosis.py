@@ -179,7 +179,7 @@ def diagnose_within(
     first, second = draws.items.named(of_difference).tolist()
     diagnosis = Diagnosis(
         status="unknown",
-        verdict="",
+        sentences=(),
         traces=traces.isel(sample=given.own_order),
         summaries=_statistics_of_traces(draws, "summary", named, traces.values, mcse=samples.mcse(traces.values)),
         pairs=pairs,
@@ -200,8 +200,8 @@ def diagnose_within(
         spread=None if samples.series else run_spread(draws, some, record),
     )
     if diagnosis.spread is not None:
-        status, verdict = judge_runs(draws, diagnosis.spread, difference, diagnosis.difference_items, record)
-        return replace(diagnosis, status=status, verdict=verdict)
+        status, said = judge_runs(draws, diagnosis.spread, difference, diagnosis.difference_items, record)
+        return replace(diagnosis, status=status, sentences=tuple(said))
     typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by nature
     still = still_chains(plain, whole[1])
     evidence = Evidence(
@@ -215,10 +215,10 @@ def diagnose_within(
         copies=copies(draws, some),
         burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),
     )
-    status, verdict = judge(diagnosis, evidence)
+    status, said = judge(diagnosis, evidence)
     if status == "disagree":
-        verdict = f"{verdict} {about_chains(draws, logs, diagnosis.odd_chain, record, seconds)}".rstrip()
-    return replace(diagnosis, status=status, verdict=verdict)
+        said += about_chains(draws, logs, diagnosis.odd_chain, record, seconds)
+    return replace(diagnosis, status=status, sentences=tuple(said))
 
 
 def _items_in_time(

@@ -17,6 +17,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.sentences import Sentence, advice
 from posterior_consensus.runtime.tolerances import SAME
 
 LEVEL = 0.01
@@ -241,8 +242,8 @@ def _divisions(rows: npt.NDArray[np.intp], sizes: list[int]) -> Iterator[npt.NDA
 
 def judge_runs(
     draws: PartitionDraws, spread: RunSpread, difference: ChainDifference, items: tuple[str, str], loss: PartitionLoss
-) -> tuple[str, str]:
-    """Return the status and verdict of independent runs.
+) -> tuple[str, list[Sentence]]:
+    """Return the status of independent runs, and the sentences of the verdict.
 
     Parameters
     ----------
@@ -259,56 +260,65 @@ def judge_runs(
     """
     samples, n = draws.samples, draws.n_draws
     if draws.n_items == 1:
-        return "runs", "There is a single item, hence a single partition."
+        return "runs", [Sentence("There is a single item, hence a single partition.")]
     if n == 1:
-        return "unknown", (
-            "There is a single run, whose partition this is: how far another run would be from it is unknown. Repeat "
-            "the program with other seeds."
-        )
+        single = "There is a single run, whose partition this is: how far another run would be from it is unknown."
+        return "unknown", [Sentence(single), advice("Repeat the program with other seeds.")]
     if spread.most_equal == n:
-        return "unknown", (
+        same = (
             f"All {n} runs are the same partition: the programs always find it, or their seed is fixed, or another "
-            f"answer is rare: {n} runs miss one of {missed_by(n)}. Give each run a seed of its own."
+            f"answer is rare: {n} runs miss one of {missed_by(n)}."
         )
+        return "unknown", [Sentence(same), advice("Give each run a seed of its own.")]
     if samples.effective_draws < FEWEST_DRAWS <= n:
-        return "unknown", f"The weights leave too few effective runs: {samples.about_weights}."
+        return "unknown", [Sentence(f"The weights leave too few effective runs: {samples.about_weights}.")]
     equal = _of_equal_runs(draws, spread)
     if len(samples.chains) == 1:
         mean = display.quantity(spread.distance, loss.unit, 3)
         mean = display.with_error(mean, spread.distance_mcse, words=samples.words)
-        return "runs", f"The mean {display.name_of(loss)} between two of the {n} runs is {mean}.{equal}"
+        return "runs", [
+            Sentence(f"The mean {display.name_of(loss)} between two of the {n} runs is {mean}."),
+            *equal,
+        ]
     between, within = (display.quantity(one, loss.unit, 3) for one in (spread.between, spread.within))
     inside = f", and {within} between two of the same group" * (not np.isnan(spread.within))
     apart = f"the mean {display.name_of(loss)} is {between} between two runs of different groups{inside}"
     if np.isnan(spread.p_value) or spread.least_p_value > LEVEL:
-        return "unknown", (
-            f"The groups have too few runs to tell whether they find different clusters; {apart}. Five runs in each "
-            f"group are enough.{equal}"
-        )
+        return "unknown", [
+            Sentence(f"have too few runs to tell whether they find different clusters; {apart}.", "The groups"),
+            advice("Five runs in each group are enough."),
+            *equal,
+        ]
     test = f"permutation test, p = {spread.p_value:.2g}"
     if spread.p_value > LEVEL:
-        return "agree", (
-            f"The groups do not differ by more than their runs do ({test}): {apart}. Agreement on a pair differs by at "
-            f"most {display.at_most(difference.size, '.2f')} between groups.{equal}"
-        )
+        most = f"at most {display.at_most(difference.size, '.2f')} between groups"
+        return "agree", [
+            Sentence(f"do not differ by more than their runs do ({test}): {apart}.", "The groups"),
+            Sentence(f"Agreement on a pair differs by {most}."),
+            *equal,
+        ]
     if spread.shift <= 0:
         most = display.quantity(spread.most_within, loss.unit, 3)
-        return "unknown", (
+        varied = (
             f"The runs of some groups vary more ({test}), so it cannot be told whether the groups find different "
-            f"clusters: {apart}, and {most} in the group of the largest spread.{equal}"
+            f"clusters: {apart}, and {most} in the group of the largest spread."
         )
+        return "unknown", [Sentence(varied), *equal]
     size = display.with_error(f"{difference.size:.2f}", difference.mcse, words=samples.words)
     where = f"on items {' and '.join(items)}, by {size} between {difference.chains[0]} and {difference.chains[1]}"
-    return "disagree", (
-        f"The groups find different clusters ({test}): {apart}. Their agreement differs most {where}.{equal}"
-    )
+    return "disagree", [
+        Sentence(f"find different clusters ({test}): {apart}.", "The groups"),
+        Sentence(f"Their agreement differs most {where}."),
+        *equal,
+    ]
 
 
-def _of_equal_runs(draws: PartitionDraws, spread: RunSpread) -> str:
-    """Sentence on runs that are the same partition, which a fixed seed would make; empty if there are few."""
+def _of_equal_runs(draws: PartitionDraws, spread: RunSpread) -> list[Sentence]:
+    """Sentence on runs that are the same partition, which a fixed seed would make; none if there are few."""
     hashes, chains = draws.backend.fingerprints(), draws.samples.chains
     still = [draws.samples.chain.item(rows[0]) for rows in chains if rows.size > 1 and np.ptp(hashes[rows]) == 0]
     if still:
-        return f" All runs of {display.joined(still)} are the same partition; if their seed is fixed, they are one run."
+        of = display.joined(still)
+        return [Sentence(f"All runs of {of} are the same partition; if their seed is fixed, they are one run.")]
     many = spread.most_equal > max(1, _MANY * draws.n_draws)
-    return f" {spread.most_equal:,} of the {draws.n_draws:,} runs are the same partition." * many
+    return [Sentence(f"{spread.most_equal:,} of the {draws.n_draws:,} runs are the same partition.")] * many

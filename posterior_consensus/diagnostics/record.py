@@ -1,6 +1,7 @@
 """Diagnosis: record of the chains' agreement and effective sample sizes."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from posterior_consensus.ensemble.chains import ChainDifference
 from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.sentences import Sentence, in_full
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 
@@ -29,8 +31,8 @@ class Diagnosis(Stored):
         "short": no sign of disagreement, but too few effective draws. "unknown": one chain; chains that are too short,
         never move or are copies of one another; or weights that leave too few effective draws. Groups of independent
         runs agree or disagree, or are too small to tell; "runs": runs without groups, which have nothing to agree on.
-    verdict : str
-        The evidence for the status, and the next step.
+    sentences : tuple of Sentence
+        The sentences of `verdict`, of which those that advise are marked.
     traces : xarray.DataArray of shape (summary, sample)
         Scalar summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
     summaries : xarray.Dataset
@@ -71,7 +73,7 @@ class Diagnosis(Stored):
     _figure = "plot_traces"
 
     status: str = field(metadata=stored_as.attribute("status"))
-    verdict: str = field(metadata=stored_as.attribute("verdict"))
+    sentences: tuple[Sentence, ...] = field(metadata=stored_as.sentences("verdict_sentences"))
     traces: xr.DataArray = field(metadata=stored_as.array("trace", _STORED_SAMPLE, name="trace"))
     summaries: xr.Dataset = field(metadata=stored_as.table("summary_{}", ("mean", "mcse", *STATISTICS)))
     pairs: xr.Dataset = field(metadata=stored_as.table("pair_{}", ("mean", *STATISTICS)))
@@ -88,6 +90,13 @@ class Diagnosis(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("diagnosis_"))
     words: Words = field(default=DRAWS, metadata=stored_as.words("diagnosis_independent"))
     spread: RunSpread | None = field(default=None, metadata=stored_as.record(RunSpread))
+
+    _also_stored: ClassVar = {"verdict": stored_as.attribute("verdict")}
+
+    @property
+    def verdict(self) -> str:
+        """The evidence for the status, and the next step."""
+        return in_full(self.sentences)
 
     @property
     def worst_rhat(self) -> float:

@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.sentences import Sentence, advice
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -225,18 +226,18 @@ def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> li
     return lengths
 
 
-def burn_in_in_words(ends: Mapping[object, int]) -> str:
-    """Sentence on the burn-in and its remedy, from the draws by name of the chain; empty if there is none."""
+def burn_in_in_words(ends: Mapping[object, int]) -> list[Sentence]:
+    """Sentences on the burn-in and its remedy, from the draws by name of the chain; none if there is no burn-in."""
     longest = max(ends.values(), default=0)
     if not longest:
-        return ""
+        return []
     names = [str(name) for name, end in ends.items() if end]
     who = f"Chain{'s' * (len(names) > 1)} {display.joined(names)} begin{'s' * (len(names) == 1)}"
     most = "about" if len(names) == 1 else "up to about"
-    return (
-        f"{who} with a burn-in of {most} {longest} draws, as `pc.diagnostics.sequential_distances` shows. "
-        f"Leave it out first: `draws.isel(draw=slice({longest}, None))`."
-    )
+    return [
+        Sentence(f"{who} with a burn-in of {most} {longest} draws, as `pc.diagnostics.sequential_distances` shows."),
+        advice(f"Leave it out first: `draws.isel(draw=slice({longest}, None))`."),
+    ]
 
 
 def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:

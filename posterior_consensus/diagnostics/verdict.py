@@ -1,6 +1,6 @@
 """The verdict: whether the chains agree, the next step, and how disagreeing chains differ."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from posterior_consensus.ensemble.samples import FEWEST_DRAWS, n_batches
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display
+from posterior_consensus.results.sentences import Sentence, advice
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
@@ -33,10 +34,12 @@ _TOO_SMALL = 2.0  # times the errors then
 _MORE = 1.2  # times as many draws, the fewest that are advised as a number
 _MOST_NAMED = 8  # chains whose mean log densities, or names, are listed
 _MANY_CHAINS = 16  # more, with fewer draws each, may be draws whose axis was taken for that of chains
-_SEVERAL_IN_ONE = (
-    " If the draws are of several chains, tell them apart: by a column `chain`, an array of chains x draws x items or "
+_SEVERAL_IN_ONE = advice(
+    "If the draws are of several chains, tell them apart: by a column `chain`, an array of chains x draws x items or "
     "a list of tables."
 )
+
+Judgement = tuple[str, list[Sentence]]  # status and verdict
 
 
 @dataclass(frozen=True)
@@ -78,50 +81,49 @@ class Evidence:
     burn_in: dict[object, int]
 
 
-def judge(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
-    """Return the status of a diagnosis, and the verdict."""
-    status, verdict = (
+def judge(diagnosis: Diagnosis, evidence: Evidence) -> Judgement:
+    """Return the status of a diagnosis, and the sentences of its verdict.
+
+    If chains agree, or are short, the first two sentences are the evidence, and the limit or the advice.
+    """
+    status, said = (
         _without_comparison(evidence)
         or _of_disagreement(diagnosis, evidence)
         or _of_few_draws(diagnosis, evidence)
         or _of_agreement(diagnosis, evidence)
     )
-    further = burn_in_in_words(evidence.burn_in), _of_many_chains(evidence.draws)
-    return status, " ".join(filter(None, (verdict, *further)))
+    return status, [*said, *burn_in_in_words(evidence.burn_in), *_of_many_chains(evidence.draws)]
 
 
-def _of_many_chains(draws: PartitionDraws) -> str:
-    """Sentence on far more chains than draws in each; possibly empty."""
+def _of_many_chains(draws: PartitionDraws) -> Iterator[Sentence]:
+    """Sentence on far more chains than draws in each; possibly none."""
     n_chains, n_draws = len(draws.samples.chains), draws.n_draws // len(draws.samples.chains)
-    if not n_chains > max(_MANY_CHAINS, n_draws):
-        return ""
-    return (
-        f"The data are read as {n_chains:,} chains of {display.counted(n_draws, 'draw')}: if they are draws x chains x "
-        "items, swap the first two axes."
-    )
-
-
-def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
-    """Status and verdict if there is nothing to compare."""
-    if evidence.draws.n_items == 1:
-        return "agree", "There is a single item, hence a single partition; convergence is trivial."
-    if evidence.draws.n_draws == 1:
-        return "unknown", (
-            "There is a single draw, whose partition this is: neither the uncertainty of the posterior nor convergence "
-            "can be assessed. Run chains."
+    if n_chains > max(_MANY_CHAINS, n_draws):
+        yield Sentence(
+            f"The data are read as {n_chains:,} chains of {display.counted(n_draws, 'draw')}: if they are draws x "
+            "chains x items, swap the first two axes."
         )
+
+
+def _without_comparison(evidence: Evidence) -> Judgement | None:
+    """Status and sentences of the verdict if there is nothing to compare."""
+    if evidence.draws.n_items == 1:
+        return "agree", [Sentence("There is a single item, hence a single partition; convergence is trivial.")]
+    if evidence.draws.n_draws == 1:
+        cannot = "neither the uncertainty of the posterior nor convergence can be assessed"
+        single = Sentence(f"a single draw, whose partition this is: {cannot}.", "There is")
+        return "unknown", [single, advice("Run chains.")]
     if not evidence.draws.samples.has_errors:
-        return "unknown", "A chain has fewer than four draws, too few to assess convergence. Run longer chains."
+        few = Sentence("A chain has fewer than four draws, too few to assess convergence.")
+        return "unknown", [few, advice("Run longer chains.")]
     if evidence.moves:
         return None
-    return "unknown", (
-        "All draws are the same partition: either the posterior is that concentrated, or the sampler never moved. "
-        "Start the chains from different partitions to find out."
-    )
+    same = "All draws are the same partition: either the posterior is that concentrated, or the sampler never moved."
+    return "unknown", [Sentence(same), advice("Start the chains from different partitions to find out.")]
 
 
-def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
-    """Status and verdict if chains disagree."""
+def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement | None:
+    """Status and sentences of the verdict if chains disagree."""
     signs = []
     draws, difference, odd = evidence.draws, diagnosis.largest_difference, diagnosis.odd_chain
     if real := difference_is_real(difference, diagnosis.n_compared, draws.samples):
@@ -156,40 +158,42 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
         signs.append(f"chain {names} never moves" if one else f"chains {names} never move")
     if not signs:
         return None
-    copied = evidence.copies.in_words()
     is_sure = real
     if evidence.own_ess < _ESS_OF_BATCH * n_batches(draws.samples.shortest):
         is_sure = difference_is_real(
             replace(difference, mcse=_TOO_SMALL * difference.mcse), diagnosis.n_compared, draws.samples
         )
-    start = "The chains disagree" if is_sure else "The chains do not agree yet"
     if real and not is_sure:
         signs.append(
             f"each chain has an effective sample size of about {evidence.own_ess:.2g}, too small to tell "
             "disagreement from chance"
         )
     better = "tempering" if draws.counted_draws is None else "marginalized labels"
-    return "disagree", (
-        f"{start}: {' and '.join(signs)}. Run longer chains, or a sampler that mixes better (such as one with "
-        f"{better}), before reporting a partition.{_about_weights(draws)}{' ' * bool(copied)}{copied}"
-    )
+    mixing = f"a sampler that mixes better (such as one with {better})"
+    return "disagree", [
+        Sentence(f"{'disagree' if is_sure else 'do not agree yet'}: {' and '.join(signs)}.", "The chains"),
+        advice(f"Run longer chains, or {mixing}, before reporting a partition."),
+        *_about_weights(draws),
+        *evidence.copies.in_words(),
+    ]
 
 
-def _of_few_draws(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
-    """Status and verdict if chains are copies, or weights leave too few effective draws."""
+def _of_few_draws(diagnosis: Diagnosis, evidence: Evidence) -> Judgement | None:
+    """Status and sentences of the verdict if chains are copies, or weights leave too few effective draws."""
     if copied := evidence.copies.in_words():
-        return "unknown", f"{copied}{_about_weights(evidence.draws)}"
+        return "unknown", [*copied, *_about_weights(evidence.draws)]
     if diagnosis.effective_draws >= FEWEST_DRAWS * diagnosis.n_chains:
         return None
-    return "unknown", (
-        f"The weights leave too few effective draws: {evidence.draws.samples.about_weights}. All probabilities, "
-        "balls and standard errors rest on these few. Sample from the posterior itself, or from "
-        "a distribution nearer to it, before reporting a partition."
-    )
+    nearer = "from the posterior itself, or from a distribution nearer to it"
+    return "unknown", [
+        Sentence(f"The weights leave too few effective draws: {evidence.draws.samples.about_weights}."),
+        Sentence("All probabilities, balls and standard errors rest on these few."),
+        advice(f"Sample {nearer}, before reporting a partition."),
+    ]
 
 
-def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
-    """Status and verdict without signs of disagreement: whether the chains are long enough."""
+def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement:
+    """Status and sentences of the verdict without signs of disagreement: whether the chains are long enough."""
     weights = _about_weights(evidence.draws)
     wanted = ESS_PER_CHAIN * diagnosis.n_chains
     smaller = np.fmin(diagnosis.summaries["ess_bulk"].values, diagnosis.summaries["ess_tail"].values)
@@ -197,11 +201,14 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     is_small, size = ess < wanted, display.apart_from(ess, wanted, ",.0f")
     if diagnosis.n_chains == 1:
         has_no_name = evidence.draws.samples.chain_names == [0]  # the default
-        short = f" This one is short, too: the {least} has an effective sample size of {size}." if is_small else ""
-        return "unknown", (
-            "There is one chain, so convergence cannot be assessed. Run at least four from "
-            f"different starts.{short}{weights}{_SEVERAL_IN_ONE * has_no_name}"
-        )
+        short = Sentence(f"This one is short, too: the {least} has an effective sample size of {size}.")
+        return "unknown", [
+            Sentence("one chain, so convergence cannot be assessed.", "There is"),
+            advice("Run at least four from different starts."),
+            *[short] * is_small,
+            *weights,
+            *[_SEVERAL_IN_ONE] * has_no_name,
+        ]
     worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, diagnosis.summaries["rhat"].values, 1.0)
     if is_small or rhat > RHAT_WANTED:
         reasons = [f"the {least} has an effective sample size of {size}, below {wanted:,}"] if is_small else []
@@ -215,26 +222,23 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
                 f"about {_rounded_up(enough / ess)} times as many draws, for an effective sample size of {enough:,} "
                 "at which most chains keep both limits,"
             )
-        return "short", (
-            f"There is no sign that the chains disagree, but they are short: {', and '.join(reasons)}. "
-            f"Run {run} before relying on small differences.{weights}"
-        )
+        return "short", [
+            Sentence(f"short: {', and '.join(reasons)}.", "There is no sign that the chains disagree, but they are"),
+            advice(f"Run {run} before relying on small differences."),
+            *weights,
+        ]
     n_items, n_compared = evidence.draws.n_items, diagnosis.n_compared
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
-    return "agree", (
-        f"The chains agree: R-hat is at most {display.at_most(max(rhat, 1.0), '.3f')}, the effective sample size at "
-        f"least {display.at_least(ess, ',.0f')}, and posterior similarities differ by at most "
-        f"{display.at_most(diagnosis.largest_difference.size, '.2f')} between chains{sample}. "
-        f"{_unnoticed(diagnosis)}{weights}"
+    evidence_of_it = (
+        f"agree: R-hat is at most {display.at_most(max(rhat, 1.0), '.3f')}, the effective sample size at least "
+        f"{display.at_least(ess, ',.0f')}, and posterior similarities differ by at most "
+        f"{display.at_most(diagnosis.largest_difference.size, '.2f')} between chains{sample}."
     )
-
-
-def _unnoticed(diagnosis: Diagnosis) -> str:
-    """Sentence on the modes that agreeing chains may miss."""
-    return (
+    unnoticed = (
         f"A mode that one chain misses would go unnoticed below about {display.at_most(diagnosis.could_miss, '.0%')} "
         "of the draws, or more if noise blurs it, and one that all chains miss in any case."
     )
+    return "agree", [Sentence(evidence_of_it, "The chains"), Sentence(unnoticed), *weights]
 
 
 def _rounded_up(factor: float) -> str:
@@ -243,13 +247,9 @@ def _rounded_up(factor: float) -> str:
     return f"{np.ceil(factor * 10**digits * (1 - ROUNDING)) / 10**digits:.{digits}f}"
 
 
-def _about_weights(draws: PartitionDraws) -> str:
-    if not draws.samples.is_weighted:
-        return ""
-    return (
-        f" The weights ({draws.samples.about_weights}) count in effective sample sizes; R-hat and the differences "
-        "between chains ignore them."
-    )
+def _about_weights(draws: PartitionDraws) -> list[Sentence]:
+    size = "count in effective sample sizes; R-hat and the differences between chains ignore them"
+    return [Sentence(f"The weights ({draws.samples.about_weights}) {size}.")] * draws.samples.is_weighted
 
 
 def _extreme(diagnosis: Diagnosis, of_partition: float, of_summaries: Floats, sign: float) -> tuple[str, float]:
@@ -269,15 +269,15 @@ def _above(limit: float, name: str) -> str:
 
 def about_chains(
     draws: PartitionDraws, logs: LogOfDraws | None, odd: object | None, loss: PartitionLoss, seconds: float | None
-) -> str:
+) -> Iterator[Sentence]:
     """Sentences on chains that disagree, possibly none; `odd` is the chain that differs from all others, if any."""
     names = draws.samples.chain_names
-    sentences = [] if logs is None else [_of_logs(logs, draws.samples.chains, names, odd)]
+    if logs is not None:
+        yield Sentence(_of_logs(logs, draws.samples.chains, names, odd))
     if odd is not None:
-        sentences.append(_of_partitions(draws, names, odd, loss, seconds))
+        yield Sentence(_of_partitions(draws, names, odd, loss, seconds))
     if logs is not None and logs.by_observation:
-        sentences.append("diagnostics.stacking_weights weights the chains by how well they predict.")
-    return " ".join(sentences)
+        yield Sentence("diagnostics.stacking_weights weights the chains by how well they predict.")
 
 
 def _of_logs(logs: LogOfDraws, chains: list[npt.NDArray[np.intp]], names: list[object], odd: object | None) -> str:

@@ -15,6 +15,7 @@ from posterior_consensus.layers.flows import FLOWS, OVERLAPS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
+from posterior_consensus.results.sentences import Sentence, in_full
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}  # where they are stored
@@ -155,13 +156,18 @@ class LayerComparison(Stored):
     @property
     def verdict(self) -> str:
         """Whether and when the clustering changed, which items moved, and what is unsure."""
+        return in_full(self.sentences)
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """The sentences of `verdict`, of which those that advise are marked."""
         if len(self.layers) == 1:
-            return f"There is one layer, {self.layers[0]}, hence no other to compare it with."
+            return [Sentence(f"There is one layer, {self.layers[0]}, hence no other to compare it with.")]
         if not self.has_common_items:
-            return "No two layers have items in common, so their partitions are not compared."
+            return [Sentence("No two layers have items in common, so their partitions are not compared.")]
         if self.ordered:
             return words.verdict(self.steps, self.overlaps, self.loss.unit, self.n_chains)
-        return words.about_pairs(self.distances, self.loss.unit, self.n_chains)
+        return [Sentence(words.about_pairs(self.distances, self.loss.unit, self.n_chains))]
 
     @property
     def has_common_items(self) -> bool:

@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display
+from posterior_consensus.results.sentences import Sentence, advice
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Flags
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -76,7 +77,7 @@ def _largest(distances: xr.Dataset, among: list[Flags]) -> tuple[int, ...]:
     return tuple(int(k) for k in np.unravel_index(np.nanargmax(values), values.shape))
 
 
-def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -> str:
+def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -> list[Sentence]:
     """Say whether and when the clustering changed, which items moved, and what is unsure.
 
     Parameters
@@ -131,8 +132,8 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     if np.nanmax(rhat, initial=0.0) > RHAT_BAD:
         worst = int(np.nanargmax(rhat))
         apart = f"how far apart {names[worst]} are (R-hat {display.apart_from(rhat[worst], RHAT_BAD, '.2f')})"
-        said.append(f"Chains disagree on {apart}. Run longer chains.")
-    return " ".join(said)
+        return [*map(Sentence, said), Sentence(f"Chains disagree on {apart}."), advice("Run longer chains.")]
+    return [*map(Sentence, said)]
 
 
 _FARTHER = "farther apart than two draws of one layer"

@@ -22,6 +22,7 @@ import xarray as xr
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display
+from posterior_consensus.results.sentences import Sentence
 from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import is_number
@@ -366,6 +367,11 @@ def words(name: str) -> Declared:
 def names(name: str) -> Declared:
     """Declare a tuple of names or numbers."""
     return _attribute(name, as_json, names_from_json)
+
+
+def sentences(name: str) -> Declared:
+    """Declare the sentences of a verdict."""
+    return _attribute(name, as_json, lambda text: tuple(Sentence(*one) for one in json.loads(text)))
 
 
 def in_json(name: str) -> Declared:

@@ -24,6 +24,7 @@ from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import capitalized, counted
+from posterior_consensus.results.sentences import as_line, in_full, without_advice
 from posterior_consensus.results.words import Words
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
@@ -125,9 +126,14 @@ def _clusters_in_short(summary: SummaryRecord) -> str:
 
 def _items(summary: SummaryRecord, number: int, kind: str = "") -> str:
     """Number of items by the name of their dimension if it is a plain noun, of a kind such as "further "."""
-    dim = str(summary.draws.items.dim)
-    noun = dim if display.plural(dim) else "item"
+    noun = _item(summary)
     return f"{number:,} {kind}{noun if number == 1 else display.plural(noun)}"
+
+
+def _item(summary: SummaryRecord) -> str:
+    """Name of an item."""
+    dim = str(summary.draws.items.dim)
+    return dim if display.plural(dim) else "item"
 
 
 def draws_line(samples: Samples, source: str = "") -> str:
@@ -198,13 +204,10 @@ def noise(summary: SummaryRecord) -> Fact:
     low, high = (f"{100 * one:.0f}%" for one in _DOUBTFUL)
     of_noise = summary.partition.noise is not None  # else the loss puts every item in a cluster
     total = f"{counted(summary.partition.n_noise, 'item')} in no cluster; " * of_noise
-    if doubtful.empty:
-        doubt = f"no item is called noise by {low} to {high} of the runs"
-    else:
-        named = display.listed(doubtful.index.tolist(), _MOST_NAMED)
-        are = "item is" if doubtful.size == 1 else "items are"
-        doubt = f"{doubtful.size:,} {are} called noise by {low} to {high} of the runs: {named}"
-    return Fact("noise", f"{total}{doubt}", [f"{capitalized(doubt)}."], f"{capitalized(doubt.partition(':')[0])}.")
+    are = "item is" if doubtful.size < 2 else "items are"
+    doubt = f"{f'{doubtful.size:,}' if doubtful.size else 'no'} {are} called noise by {low} to {high} of the runs"
+    named = f": {display.listed(doubtful.index.tolist(), _MOST_NAMED)}" if doubtful.size else ""
+    return Fact("noise", f"{total}{doubt}{named}", [f"{capitalized(doubt)}{named}."], f"{capitalized(doubt)}.")
 
 
 def number(summary: SummaryRecord) -> Fact:
@@ -452,7 +455,7 @@ def misplaced(summary: SummaryRecord) -> Fact:
         return _dissimilar(summary)
     doubted = by_doubt(items)
     names = doubted.index[doubted < EVEN].tolist()
-    total, one = _items(summary, summary.draws.n_items), _items(summary, 1).removeprefix("1 ")
+    total, one = _items(summary, summary.draws.n_items), _item(summary)
     if items.misplaced <= ROUNDING:
         said = f"no {one} is outside its cluster in any {words.draw}"
         return Fact("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
@@ -607,7 +610,7 @@ def more_draws(summary: SummaryRecord) -> Fact:
         why = no_halves_because(summary.draws, best, summary.diagnosis) or _skipped(summary)
         return Fact(name, f"effect unknown, because {why}")
     if excess.stopped:
-        return Fact(name, f"effect unknown, because {_halves(words).lower()} {display.ended(excess.stopped, 'were')}")
+        return Fact(name, f"effect unknown, because {_halves(words)} {display.ended(excess.stopped, 'were')}")
     if excess.value == 0:
         equal = f"best partitions of the same {words.expected} loss"
         alike = "the same best partition" if excess.distance == 0 else equal
@@ -633,7 +636,7 @@ def more_draws(summary: SummaryRecord) -> Fact:
 
 def _halves(words: Words) -> str:
     """Name of the searches on halves."""
-    return f"The searches on two halves of the {words.draws}"
+    return f"the searches on two halves of the {words.draws}"
 
 
 def other_labels(summary: SummaryRecord) -> Fact:
@@ -665,7 +668,7 @@ def chains(summary: SummaryRecord) -> Fact:
     elif diagnosis.n_chains == 1:
         methods = "Convergence could not be assessed, because there is one chain."
     elif diagnosis.status == "unknown":
-        methods = f"Convergence could not be assessed. {diagnosis.verdict}"
+        methods = f"Convergence could not be assessed. {without_advice(diagnosis.sentences)}"
     else:
         rhat, of_partition = (
             _figure(one, ".3f", RHAT_WANTED) for one in (diagnosis.worst_rhat, diagnosis.partition_rhat)
@@ -710,8 +713,7 @@ def _chains_line(diagnosis: Diagnosis) -> str:
     if diagnosis.status == "short":
         return _short_line(diagnosis)
     if diagnosis.status != "agree":
-        return diagnosis.verdict.removeprefix("The chains ").removeprefix("There is ")
-    _, _, *further = diagnosis.verdict.split(". ", 2)
+        return as_line(diagnosis.sentences)
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     agree = (
@@ -720,25 +722,31 @@ def _chains_line(diagnosis: Diagnosis) -> str:
         f"{display.at_most(diagnosis.largest_difference.size, '.2f')}{some}; one could miss a mode below "
         f"{display.at_most(diagnosis.could_miss, '.0%')}"
     )
-    return ". ".join([agree, *further])
+    return _with_further(agree, diagnosis)
+
+
+def _with_further(line: str, diagnosis: Diagnosis) -> str:
+    """A line instead of the first two sentences of the verdict, which are those of the status."""
+    further = diagnosis.sentences[2:]
+    return f"{line}. {in_full(further)}" if further else line
 
 
 def _short_line(diagnosis: Diagnosis) -> str:
-    """What is short, and the verdict's sentences after the advice, which is left to the findings."""
-    wanted, (_, _, *further) = ESS_PER_CHAIN * diagnosis.n_chains, diagnosis.verdict.split(". ", 2)
+    """What is short; the advice is left to the findings."""
+    wanted = ESS_PER_CHAIN * diagnosis.n_chains
     ess, rhat = diagnosis.least_ess, diagnosis.worst_rhat
     parts = [f"ESS {display.apart_from(ess, wanted, ',.0f')} ({wanted:,} needed)"] * (ess < wanted)
     if rhat > RHAT_WANTED:
         parts.append(f"R-hat {display.apart_from(rhat, RHAT_WANTED, '.3f')} (limit {RHAT_WANTED})")
-    return ". ".join([f"short: {', '.join(parts)}", *further])
+    return _with_further(f"short: {', '.join(parts)}", diagnosis)
 
 
 def _runs(summary: SummaryRecord) -> Fact:
     """Verdict on independent runs: how far they are apart, and whether their groups differ, if there are several."""
-    verdict, has_groups = summary.diagnosis.verdict, len(summary.draws.samples.chains) > 1
-    methods = "" if summary.diagnosis.status == "disagree" else verdict  # which begins the methods text
-    line = verdict.removeprefix("The groups ") if has_groups else verdict
-    return Fact("groups" if has_groups else "repetition", line, [verdict], methods)
+    diagnosis, has_groups = summary.diagnosis, len(summary.draws.samples.chains) > 1
+    begins = diagnosis.status == "disagree"  # the methods text
+    methods = "" if begins else without_advice(diagnosis.sentences)
+    return Fact("groups" if has_groups else "repetition", as_line(diagnosis.sentences), [diagnosis.verdict], methods)
 
 
 def omissions(summary: SummaryRecord) -> Fact:
@@ -793,7 +801,7 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
     excess, other, best = summary.excess, summary.resampled, summary.partition
     too_many = no_halves_because(summary.draws, best, summary.diagnosis) == TOO_MANY
     for searches, be, ended, step, is_missed in (
-        (_halves(summary.words), "were", excess and excess.stopped, "halves", too_many),
+        (capitalized(_halves(summary.words)), "were", excess and excess.stopped, "halves", too_many),
         (_OTHERS, "was", other and stopped(other), OTHER_LABELS, uses_sampled_labels(summary.draws, best)),
     ):
         late = step in summary.cut

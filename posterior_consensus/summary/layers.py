@@ -31,6 +31,7 @@ from posterior_consensus.plots.layers import plot_layer_stability, plot_layers, 
 from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.display import counted, name_of
+from posterior_consensus.results.sentences import Sentence, in_full, without_advice
 from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
@@ -51,7 +52,11 @@ _STATUSES_IN_WORDS = {
     "unknown": "the chains cannot be assessed in",
     "short": "the chains are short in",
 }
-_UNNOTICED = ". A mode that one chain misses would go unnoticed below about "
+_AGREE = (
+    "The chains agree: R-hat is at most {}, the effective sample size {}. A mode that one chain misses would go "
+    "unnoticed below about {} of the draws."
+)
+_AGREE_IN_SHORT = "agree: R-hat at most {}, ESS {}; one could miss a mode below {} of the draws."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +156,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
 
     def findings(self) -> list[str]:
         """Findings in plain sentences."""
-        said, verdict = [*self._change(), *self._splits(), *self.left_out()], self._chains()
+        said, verdict = [*self._change(), *self._splits(), *self.left_out()], in_full(self._chains())
         in_doubt = not self.layers.are_runs and self._status != "agree"
         return [verdict, *said] if in_doubt else [*said, verdict]
 
@@ -196,8 +201,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
                 said.append("Partitions of different layers were compared in the same draw.")
             elif len(self) > 1:
                 said += self._methods_by_layer()
-            said.append(self.comparison.verdict)
-        said += [*self.left_out(), self._chains()]
+            said.append(without_advice(self.comparison.sentences))
+        said += [*self.left_out(), without_advice(self._chains())]
         if is_bad:
             said.insert(0, "These results must not be reported.")
         return with_references(" ".join(said), first.loss)
@@ -381,7 +386,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         """Where clusters of layers of runs split or merge."""
         if not isinstance(self.comparison, LayerStability) or len(self) == 1:
             return []
-        return self.comparison.partitions.in_words().split("\n")
+        return [f"{step}: {words}" for step, words in self.comparison.partitions.steps_in_words()]
 
     @property
     def _diagnoses(self) -> dict[str, Diagnosis]:
@@ -394,27 +399,28 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         """The worst status of all layers together and of each layer."""
         return min((one.status for one in self._diagnoses.values()), key=_STATUSES.index)
 
-    def _chains(self) -> str:
-        """The verdict on the chains over all layers; of runs, that they are repetitions."""
+    def _chains(self, *, short: bool = False) -> list[Sentence]:
+        """The verdict on the chains over all layers, possibly short; of runs, that they are repetitions."""
         if self.layers.are_runs:
-            return f"Runs are independent: errors are those of {self._repetitions} runs of each layer."
+            return [Sentence(f"Runs are independent: errors are those of {self._repetitions} runs of each layer.")]
         status, diagnoses = self._status, self._diagnoses
         if status == "agree":
             rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses.values())])
             ess = np.fmin.reduce([one.least_ess for one in diagnoses.values()])
             missed = np.fmax.reduce([one.could_miss for one in diagnoses.values()])
-            return (
-                f"The chains agree: R-hat is at most {display.at_most(rhat, '.3f')}, the effective sample size at "
-                f"least {display.at_least(ess, ',.0f')} in any layer and between layers{_UNNOTICED}"
-                f"{display.at_most(missed, '.0%')} of the draws."
-            )
+            template = _AGREE_IN_SHORT if short else _AGREE
+            least = f"at least {display.at_least(ess, ',.0f')} in any layer and between layers"
+            return [Sentence(template.format(display.at_most(rhat, ".3f"), least, display.at_most(missed, ".0%")))]
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]
         n = len(self)
         number = {0: f"none of the {n}", n: "both" if n == 2 else f"all {n}"}.get(len(odd), f"{len(odd)} of {n}")
         which = f": {self._named(odd)}" if 0 < len(odd) < n else ""
-        alone = f" By themselves, {_STATUSES_IN_WORDS[status]} {number} layers{which}." * (n > 1)
-        return f"{where}{worst.verdict}{alone}"
+        alone = [Sentence(f"By themselves, {_STATUSES_IN_WORDS[status]} {number} layers{which}.")] * (n > 1)
+        first, *others = worst.sentences
+        if short and (status == "short" or (status == "disagree" and not where)):
+            first = first._replace(opening="")
+        return [Sentence(f"{where}{in_full([first])}"), *others, *alone]
 
     def _parts(self) -> display.Parts:
         _, about, _ = self.layers._parts()
@@ -423,16 +429,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             about = [("draws", draws_line(self.layers.samples)), about[-1]]
         compared = [("stability" if are_runs else "change", said) for said in self._change()]
         left_out = [("left out", " ".join(said))] if (said := self.left_out()) else []
-        checked = [] if are_runs else [("chains", _in_short(self._chains()))]
+        checked = [] if are_runs else [("chains", in_full(self._chains(short=True)))]
         return self._title, [*checked, *about, *compared, *left_out], self.to_dataframe()
-
-
-def _in_short(verdict: str) -> str:
-    """The verdict after the word "chains"."""
-    verdict = verdict.replace("There is no sign that the chains disagree, but they are short: ", "short: ")
-    short = verdict.removeprefix("The chains ").replace("agree: R-hat is at most", "agree: R-hat at most")
-    short = short.replace("the effective sample size at least", "ESS at least")
-    return short.replace(_UNNOTICED, "; one could miss a mode below ")
 
 
 def _nodes(layers: Layers) -> dict[Any, str]:

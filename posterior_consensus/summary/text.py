@@ -1,12 +1,11 @@
 """Texts of a summary, from its facts: printed lines, findings, and sentences for a paper with their references."""
 
-import re
-
 import posterior_consensus
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.display import counted, name_of
+from posterior_consensus.results.sentences import without_advice
 from posterior_consensus.summary.facts import facts_of, in_doubt
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import cited_keys, key_of, reference
@@ -15,7 +14,6 @@ _LINES = (
     *("chains", "draws", "expected_loss", "new_runs", "ball", "number", "noise", "misplaced", "links"),
     *("groups", "more_draws", "optimality", "omissions"),
 )
-_ADVICE = ("Run ", "Start ", "Sample ", "Give ", "Leave ", "Repeat ", "Five runs ")  # first words of such sentences
 _METHODS = (
     "{draws}",
     "{doubt}",
@@ -50,7 +48,7 @@ def methods_text(summary: SummaryRecord) -> str:
         words |= {"doubt": words["chains"], "chains": ""}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
     if is_bad:
-        text = f"{summary.words.not_all} {summary.diagnosis.verdict}\n\n{text}"
+        text = f"{summary.words.not_all} {without_advice(summary.diagnosis.sentences)}\n\n{text}"
     return with_references(text, summary.loss)
 
 
@@ -82,8 +80,7 @@ def with_version(seed: int | None) -> str:
 
 
 def with_references(text: str, loss: Loss) -> str:
-    """Sentences without those that advise the analyst, then the references that they cite, and that of the loss."""
-    text = " ".join(one for one in re.split(r"(?<=\.) (?=[A-Z])", text) if not one.startswith(_ADVICE))
+    """A text, then the references that it cites, and that of the loss."""
     cited = [f"{reference(key)} [{key}]" for key in cited_keys(text)]
     if key_of(loss.reference) is None and loss.reference:
         cited.append(f"{loss.reference} (the loss)")
