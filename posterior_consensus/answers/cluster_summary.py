@@ -52,7 +52,7 @@ class ClusterSummary(Stored, HasLabels):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_cluster_summary"
+    _figure = "profiles.plot_cluster_summary"
 
     labels: xr.DataArray = field(metadata=stored_as.array("summarized_labels", of_items=True))
     n_draws: int = field(metadata=stored_as.attribute("summarized_draws"))
@@ -184,7 +184,7 @@ def cluster_summary(
     --------
     partial_partition : items whose joint clustering has a given probability.
     relabel : components of all draws in the order of the consensus.
-    plot_cluster_summary : parameters by cluster.
+    ClusterSummary.plot : parameters by cluster.
 
     Notes
     -----

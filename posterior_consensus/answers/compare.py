@@ -324,7 +324,7 @@ class PosteriorComparison(Stored):
         number of clusters. None if these show no disagreement.
     """
 
-    _figure = "plot_posterior_comparison"
+    _figure = "psm.plot_posterior_comparison"
 
     distances: xr.Dataset = field(metadata=stored_as.table("posterior_{}", _DISTANCES))
     ess: xr.DataArray = field(metadata=stored_as.array("posterior_ess_per_chain", name="ess"))
@@ -494,7 +494,7 @@ def compare_posteriors(
 
     See Also
     --------
-    plot_posterior_comparison : the differences as a figure.
+    PosteriorComparison.plot : the differences as a figure.
     partition_loss : the loss between two partitions.
 
     Notes

@@ -248,7 +248,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         Number of components with items in each draw.
     """
 
-    _figure = "plot_component_similarity"
+    _figure = "n_clusters.plot_component_similarity"
 
     items: Items = field(metadata=stored_as.declared(lambda value, record, parts: None, _read_items))
     values: Floats = field(
@@ -384,7 +384,7 @@ def component_similarity(
     See Also
     --------
     binder : ``tau="mean"`` is the threshold for these similarities.
-    plot_component_similarity : the distance within clusters by their number.
+    ComponentSimilarity.plot : the distance within clusters by their number.
 
     Notes
     -----

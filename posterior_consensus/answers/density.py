@@ -94,7 +94,7 @@ class PartitionDensity(HasLabels, Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_density_peaks"
+    _figure = "draws.plot_density_peaks"
 
     labels: xr.DataArray = field(metadata=stored_as.array("density_labels", of_items=True))
     modes: xr.DataArray = field(metadata=stored_as.array("density_modes", {"mode": "density_mode"}, apart=_OF_MODES))

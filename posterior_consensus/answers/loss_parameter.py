@@ -75,7 +75,7 @@ class LossPath(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_loss_path"
+    _figure = "paths.plot_loss_path"
 
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_on_path", of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_on_path", _COLUMNS))
@@ -191,7 +191,7 @@ def loss_path(
 
     See Also
     --------
-    plot_loss_path : the path as a figure.
+    LossPath.plot : the path as a figure.
     pair_threshold : one threshold, calibrated on the draws.
 
     Notes

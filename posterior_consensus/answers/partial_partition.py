@@ -94,7 +94,7 @@ class PartialPartition(Stored, HasLabels):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_partial_partition"
+    _figure = "paths.plot_partial_partition"
 
     labels: xr.DataArray = field(metadata=stored_as.array("partial_labels", of_items=True))
     probability: float = field(metadata=stored_as.number("partial_probability"))
@@ -263,7 +263,7 @@ def partial_partition(
     See Also
     --------
     item_uncertainty : mean similarity of each item to the rest of its cluster.
-    plot_partial_partition : the curve.
+    PartialPartition.plot : the curve.
     plot_data, plot_psm : both take the result, and show unassigned items pale.
 
     Notes

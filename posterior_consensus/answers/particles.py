@@ -381,7 +381,7 @@ class Particles(Stored):
         particle, which at least half of the runs in its region call noise.
     """
 
-    _figure = "plot_particles"
+    _figure = "strips.plot_particles"
 
     partitions: xr.DataArray = field(metadata=stored_as.array("particle_partition", of_items=True))
     weights: xr.DataArray = field(metadata=stored_as.array("particle_weight_of"))
@@ -668,7 +668,7 @@ def particles(
 
     See Also
     --------
-    plot_particles : the particles one under another.
+    Particles.plot : the particles one under another.
     partition_density : how typical any partition is.
     compare_posteriors : the distance between two posteriors.
 

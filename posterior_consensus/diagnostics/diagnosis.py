@@ -97,7 +97,7 @@ def diagnose(
 
     See Also
     --------
-    plot_traces : Plot the scalar summaries along the chains.
+    Diagnosis.plot : Plot the scalar summaries along the chains.
     plot_psm : Plot the chains' similarity matrices side by side with ``by="chain"``.
     diagnostics.sequential_distances : Determine the burn-in.
 

@@ -58,7 +58,7 @@ class NearIndependence(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "diagnostics.plot_near_independence"
+    _figure = "draws.plot_near_independence"
 
     statistic: float = field(metadata=stored_as.number("independence_statistic"))
     p_value: float = field(metadata=stored_as.number("independence_p_value"))
@@ -130,7 +130,7 @@ def near_independence(
 
     See Also
     --------
-    diagnostics.plot_near_independence : Plot the resampled statistics.
+    NearIndependence.plot : Plot the resampled statistics.
     diagnostics.sequential_distances : Determine the burn-in.
 
     Notes

@@ -90,8 +90,8 @@ def compare_layers(
     --------
     summarize : Summarize each layer and compare them.
     diagnose : Check whether the chains agree on the distances.
-    plot_layers, plot_layer_distances, plot_layer_items : Plot the result.
-    plot_layer_stability : Plot the result for layers of runs.
+    LayerComparison.plot, plot_layer_distances, plot_layer_items : Plot the result.
+    LayerStability.plot : Plot the result for layers of runs.
     align_partitions : names that go on in given partitions, without draws.
 
     Notes
