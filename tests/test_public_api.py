@@ -12,6 +12,7 @@ from numpydoc.validate import validate
 
 import posterior_consensus as pc
 from posterior_consensus.results.work import Info
+from tests import parameters
 from tests.catalogue.functions import FIGURES, MODULES, PUBLIC, RECORDS, TOP
 
 ROOT = Path(__file__).parents[1]
@@ -94,6 +95,20 @@ def test_every_name_is_documented_and_every_function_as_numpydoc_asks():
             errors = validate(f"posterior_consensus.{name}")["errors"]
             failures += [(name, *error) for error in errors if error[0] in CHECKS]
     assert not failures
+
+
+def test_parameters_that_many_functions_have_are_declared_once():
+    """`python -m tests.parameters` writes them."""
+    found = {(name, parameter): (function, lines) for name, function, parameter, lines in parameters.described()}
+    assert not [key for key, (_, lines) in found.items() if lines[0] != parameters.wanted(key[1], lines[2])]
+    for name, function in ({key: one for key, one in PUBLIC.items() if inspect.isfunction(one)} | FIGURES).items():
+        own, known = parameters.OWN.get(name, set()), inspect.signature(function).parameters
+        assert own <= known.keys() and all(
+            (name, one) in found for one in (parameters.SHARED.keys() & known.keys()) - own
+        )
+    for (_, names), (function, _) in found.items():
+        for name in names.split(", "):
+            assert inspect.signature(function).parameters[name].default == parameters.SHARED[names].default
 
 
 def test_help_names_the_type_of_a_seed():

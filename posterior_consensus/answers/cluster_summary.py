@@ -158,7 +158,7 @@ def cluster_summary(
     group : str
         Group of an InferenceData, DataTree or file.
     weights, log_weights : array_like, optional
-        Weight of each draw, or its logarithm, as for :func:`as_partition_draws`.
+        Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     first_label : {0, 1}, optional
         Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
         if neither occurs.

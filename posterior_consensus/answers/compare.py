@@ -473,7 +473,7 @@ def compare_posteriors(
     n_particles : int or "auto"
         Number of particles of each posterior; "auto" takes one for each separated mode, see :func:`particles`.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the search for particles.
+        The same seed gives the same result. It seeds the search for particles.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

@@ -249,7 +249,8 @@ def partition_density(
         Other draws of the same posterior for the p-values, such as a chain held out. All of `draws` are then training
         draws, without thinning. By default, the draws are thinned and divided into training and calibration draws.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the search for the most typical partition and the modes. Scores and p-values do not depend on it.
+        The same seed gives the same result. It seeds the search for the most typical partition and the modes; scores
+        and p-values do not depend on it.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

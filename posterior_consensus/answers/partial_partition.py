@@ -240,9 +240,9 @@ def partial_partition(
         Largest number of starts, each from a different item. The search ends early once five starts reached the largest
         number of items and the last eight increased the area under the curve by less than 0.1%.
     seconds : float, optional
-        Time limit, after which the best set so far is returned; half of it is for the first search. The result then
-        depends on the machine.
-    random_seed : int, Generator or None
+        Time limit. With one, the result depends on the machine. After it, the best set so far is returned; half of it
+        is for the first search.
+    random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.

@@ -649,10 +649,11 @@ def particles(
         Number of runs from random draws for each number of particles. It is also the number of changes without
         improvement after which the search ends.
     seconds : float, optional
-        Time limit, after which the best particles so far are returned. The consensus partition has at most a quarter
-        of it, and each further number of particles an equal share of the rest. The result then depends on the machine.
+        Time limit. With one, the result depends on the machine. After it, the best particles so far are returned. The
+        consensus partition has at most a quarter of it, and each further number of particles an equal share of the
+        rest.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same result, for any number of threads.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

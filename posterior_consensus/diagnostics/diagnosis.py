@@ -82,7 +82,7 @@ def diagnose(
         Number of pairs of items whose co-clustering is followed, sampled from pairs that are co-clustered in some draws
         only.
     random_seed : int, Generator, SeedSequence or None
-        Seed for sampling the pairs; None samples the same pairs each time.
+        The same seed gives the same result. It seeds the sample of pairs; None samples the same pairs each time.
 
     Returns
     -------

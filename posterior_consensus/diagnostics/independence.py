@@ -113,7 +113,8 @@ def near_independence(
     n_permutations : int
         Number of permutations of the draws between the two samples; the p-value is at least 1 / (1 + n_permutations).
     random_seed : int, Generator, SeedSequence or None
-        Seed for halving, shuffling and permuting the draws; None gives the same result each time.
+        The same seed gives the same result. It seeds the halving, shuffling and permuting of the draws; None gives the
+        same result each time.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

@@ -64,8 +64,8 @@ def compare_layers(
     prob : float in (0, 1)
         Posterior probability of the intervals, by default 0.9. Layers of runs have none.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the searches for consensus partitions, which are those that :func:`summarize` of a layer finds with the
-        same seed. Clusters are numbered such that numbers go on from layer to layer, as in :func:`summarize` of all
+        The same seed gives the same result. Consensus partitions are those that :func:`summarize` of a layer finds with
+        the same seed. Clusters are numbered such that numbers go on from layer to layer, as in :func:`summarize` of all
         layers; :func:`summarize` of one layer numbers its clusters by first appearance.
     progressbar : bool
         Whether to show progress if the work takes more than a second.

@@ -96,7 +96,7 @@ def plot_psm(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        Axes for one matrix; by default those of a new figure.
+        Axes to plot on; by default those of a new figure. Only for one matrix.
     axes : array of matplotlib.axes.Axes, optional
         Axes for each chain, with ``by="chain"``; by default those of a new figure.
 
