@@ -9,6 +9,7 @@ import numpy as np
 import posterior_consensus as pc
 from benchmarks._data import dpmm
 from benchmarks._runner import apart, median_seconds, used
+from posterior_consensus.consensus.refinement import refine_partition
 
 FREE = ("greedy", "hierarchical", "exact", "enumeration")  # not timed at the larger size: the first two are elsewhere
 NOT_HERE = ("enumeration", "lange_buhmann")  # as many items are too many, and sixteen numbers of clusters take minutes
@@ -65,7 +66,7 @@ def _large(name):
 
 def _call(name, draws, truth):
     if name == "refinement":
-        return pc.consensus.refine_partition(draws, np.where(np.arange(truth.size) % 7 == 0, 0, truth))
+        return refine_partition(draws, np.where(np.arange(truth.size) % 7 == 0, 0, truth))
     return _best(draws, "vi", name.partition(",")[0], **LARGE[name])
 
 

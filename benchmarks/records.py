@@ -10,6 +10,7 @@ import posterior_consensus as pc
 from benchmarks._posteriors import linked_records
 from benchmarks._runner import apart
 from benchmarks._salso import ask, has_salso, salso_columns, searched
+from posterior_consensus.bounds.components import ComponentsInfo
 
 N_DRAWS = 200
 SIZES = (1_000, 10_000, 100_000)
@@ -40,7 +41,7 @@ def measured(labels: np.ndarray, few: np.ndarray, loss: str, repeats: int) -> tu
     best = min((run.result for run in runs), key=lambda one: one.expected_loss)
     seconds, gigabytes = float(np.median([run.seconds for run in runs])), max(run.gigabytes for run in runs)
     found = best.n_clusters, f"{best.expected_loss:.9g}"
-    if not isinstance(best.info, pc.results.ComponentsInfo):
+    if not isinstance(best.info, ComponentsInfo):
         return seconds, gigabytes, *found, "", ""
     number = best.info.n_components
     return seconds, gigabytes, *found, f"{number:,}", f"{best.info.n_proven / number:.2%}"

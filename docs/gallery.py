@@ -34,16 +34,16 @@ def plot_psm():
     pc.plot_psm(summary.draws, summary.partition)
 
 
-def plot_credible_ball():
+def CredibleBall():
     """Four strips of the galaxies, coloured by cluster: partition and bounds of the credible ball."""
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
-    pc.plot_credible_ball(summary.ball)
+    summary.ball.plot()
 
 
-def plot_density_peaks():
+def PartitionDensity():
     """Distance of draws to the nearest one of higher score, by score; the two modes stand apart from all others."""
     density = pc.partition_density(pc.load_example("two_answers"), random_seed=1)
-    pc.plot_density_peaks(density)
+    density.plot()
 
 
 def plot_n_clusters():
@@ -53,43 +53,43 @@ def plot_n_clusters():
     pc.plot_n_clusters(galaxies, best)
 
 
-def plot_loss_path():
+def LossPath():
     """Number of clusters by pair threshold tau, thick where the partition does not change, with 0.5 marked."""
     path = pc.loss_path(pc.load_example("galaxies"), loss="binder", random_seed=1)
-    pc.plot_loss_path(path)
+    path.plot()
 
 
-def plot_loss_by_n_clusters():
+def LossByNClusters():
     """Minimum expected VI by number of clusters with error bars, smallest at 6, above the posterior of the number."""
     numbers = pc.loss_by_n_clusters(pc.load_example("galaxies"), random_seed=1)
-    pc.plot_loss_by_n_clusters(numbers)
+    numbers.plot()
 
 
-def plot_posterior_comparison():
+def PosteriorComparison():
     """Plants under a model with three species and one with four: difference of the similarities, and of each plant."""
     plants = pc.load_example("two_answers")
     three = pc.as_partition_draws(plants)
     four = pc.as_partition_draws(plants, group="four_species")
     comparison = pc.compare_posteriors(three, four, names=("three species", "four species"), random_seed=1)
-    pc.plot_posterior_comparison(comparison, pc.consensus_partition(three, random_seed=1))
+    comparison.plot(pc.consensus_partition(three, random_seed=1))
 
 
-def plot_item_uncertainty():
+def ItemUncertainty():
     """Mean similarity of each galaxy to its own cluster as a bar, and to the nearest other cluster as a point."""
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
-    pc.plot_item_uncertainty(summary.items)
+    summary.items.plot()
 
 
-def plot_membership():
+def Membership():
     """Stacked probabilities of each galaxy to be in each cluster or elsewhere, ordered by cluster."""
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
-    pc.plot_membership(pc.membership(summary))
+    pc.membership(summary).plot()
 
 
-def plot_partial_partition():
+def PartialPartition():
     """Share of draws that agree on a set of galaxies, by its size, with the 11 galaxies chosen at 0.8 marked."""
     partial = pc.partial_partition(pc.load_example("galaxies"), random_seed=1)
-    pc.plot_partial_partition(partial)
+    partial.plot()
 
 
 def plot_data():
@@ -113,19 +113,19 @@ def plot_cluster_profiles():
     pc.plot_cluster_profiles(galaxies["observed_data"]["velocity"], best)
 
 
-def plot_cluster_summary():
+def ClusterSummary():
     """Mean petal length of each cluster of irises, with intervals."""
     irises = pc.load_example("iris")
     partial = pc.partial_partition(irises, 0.5, random_seed=1)
     parameters = pc.cluster_summary(irises, partial, first_label=0, mu=irises["posterior"]["mu"])
-    pc.plot_cluster_summary(parameters)
+    parameters.plot()
 
 
-def plot_component_similarity():
+def ComponentSimilarity():
     """Distance between components of a mixture within clusters, by the number of clusters, and the numbers in draws."""
     galaxies = pc.load_example("galaxies")["posterior"]
     similarity = pc.component_similarity(galaxies["z"], mean=galaxies["mu"], sd=galaxies["sigma"])
-    pc.plot_component_similarity(similarity)
+    similarity.plot()
 
 
 def plot_alluvial():
@@ -134,22 +134,22 @@ def plot_alluvial():
     pc.plot_alluvial(pc.align_partitions(numbers.partitions))
 
 
-def plot_traces():
+def Diagnosis():
     """Traces and rank histograms of scalar summaries of four chains, which overlap."""
     diagnosis = pc.diagnose(pc.load_example("galaxies"), random_seed=1)
-    pc.plot_traces(diagnosis)
+    diagnosis.plot()
 
 
-def plot_sequence():
+def SequentialDistances():
     """VI of each draw of a network to the one before and to the second half of its chain; lines end the burn-in."""
     distances = pc.diagnostics.sequential_distances(pc.load_example("block_model"))
-    pc.diagnostics.plot_sequence(distances)
+    distances.plot()
 
 
-def plot_near_independence():
+def NearIndependence():
     """Histograms of the discrepancy of draws from other draws, and from the product of the marginals."""
     independence = pc.diagnostics.near_independence(pc.load_example("galaxies"), random_seed=1)
-    pc.diagnostics.plot_near_independence(independence)
+    independence.plot()
 
 
 def plot_draws_map():
@@ -166,18 +166,18 @@ def plot_items_map():
     pc.plot_items_map(galaxies, best)
 
 
-def plot_dendrogram():
+def ClusterMerges():
     """Tree of the six clusters, which merge at the expected VI of the partition that is left."""
     galaxies = pc.load_example("galaxies")
     best = pc.consensus_partition(galaxies, random_seed=1)
-    pc.plot_dendrogram(pc.cluster_merges(galaxies, best))
+    pc.cluster_merges(galaxies, best).plot()
 
 
-def plot_links():
+def Links():
     """Pairs of records by their posterior similarity, joined or separated, and the most uncertain links by name."""
     records = pc.load_example("records")
     best = pc.consensus_partition(records, loss="binder", random_seed=1)
-    pc.plot_links(pc.links(records, best))
+    pc.links(records, best).plot()
 
 
 def plot_cluster_sizes():
@@ -187,21 +187,21 @@ def plot_cluster_sizes():
     pc.plot_cluster_sizes(pc.links(records, best, prior=pc.priors.pitman_yor(100.0, 0.7)))
 
 
-def plot_stable_components():
+def StableComponents():
     """Number of stable components of the irises by the threshold of similarity, with the threshold 0.95 marked."""
     components = pc.stable_components(pc.load_example("iris"), 0.95)
-    pc.plot_stable_components(components)
+    components.plot()
 
 
-def plot_prior_sensitivity():
+def PriorSensitivity():
     """Expected number of clusters and excess expected loss of the partition of galaxies, by concentration."""
     others = {f"a = {a}": pc.priors.crp(a) for a in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)}
     prior = pc.priors.crp((4, 4))
     sensitivity = pc.prior_sensitivity(pc.load_example("galaxies"), prior, alternatives=others, random_seed=1)
-    pc.plot_prior_sensitivity(sensitivity)
+    sensitivity.plot()
 
 
-def plot_agreement_path():
+def AgreementPath():
     """Averaged Jaccard index of five chains by penalty weight, and the rise of each chain's expected VI.
 
     The galaxies: chains that mix, and one of a sampler that has not converged.
@@ -210,26 +210,26 @@ def plot_agreement_path():
     stray = pc.as_partition_draws(pc.load_example("galaxies_not_converged"))
     chains = {f"chain {c}": mixing.isel(chain=c) for c in range(4)} | {"another sampler": stray.isel(chain=1)}
     path = pc.agreement.agreement_path(chains, random_seed=1)
-    pc.agreement.plot_agreement_path(path)
+    path.plot()
 
 
-def plot_particles():
+def Particles():
     """Two groups of draws of the plants as strips coloured by cluster, with weights, and where co-members change."""
     particles = pc.particles(pc.load_example("two_answers"), random_seed=1)
-    pc.plot_particles(particles)
+    particles.plot()
 
 
-def plot_modes():
+def PartitionModes():
     """Partitions of two fitted modes as strips, and the responsibility of each mode for each draw: 0 or 1."""
     plants = pc.as_partition_draws(pc.load_example("two_answers")).isel(draw=slice(None, None, 5))
     modes = pc.consensus.fit_modes(plants, 2, random_seed=1)
-    pc.consensus.plot_modes(modes)
+    modes.plot()
 
 
-def plot_layers():
+def LayerComparison():
     """Flows of 11 firms between the clusters of successive years."""
     years = pc.as_layers(pc.load_example("firms"), "z", layer_dim="year")
-    pc.plot_layers(pc.compare_layers(years, random_seed=1))
+    pc.compare_layers(years, random_seed=1).plot()
 
 
 def plot_layer_distances():
@@ -244,14 +244,14 @@ def plot_layer_items():
     pc.plot_layer_items(pc.compare_layers(years, random_seed=1))
 
 
-def plot_layer_stability():
+def LayerStability():
     """Stability of runs of Leiden on 700 cells by resolution, numbers of clusters, and flows between the partitions."""
     runs = pc.as_runs(pc.load_example("cells"), "leiden_*", groups="leiden_{}_*")
     resolutions = pc.as_layers(runs, layer_dim="resolution")
-    pc.plot_layer_stability(pc.compare_layers(resolutions, random_seed=1))
+    pc.compare_layers(resolutions, random_seed=1).plot()
 
 
-def plot_experts():
+def ExpertViews():
     """Sensitivity and specificity of seven experts with intervals, coloured by view."""
     by_shape, by_colour = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)
     rng = np.random.default_rng(1)
@@ -262,7 +262,7 @@ def plot_experts():
             experts[f"{view}, {error:.0%} wrong"] = np.where(is_wrong, rng.integers(3, size=60), labels)
     constraints = pc.experts.as_constraints(experts, n_pairs=500, random_seed=1)
     views = pc.experts.expert_views(constraints, n_clusters=4, max_views=2, random_seed=1)
-    pc.experts.plot_experts(views)
+    views.plot()
 
 
 def plot_expert_views():

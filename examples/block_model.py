@@ -31,7 +31,7 @@ draws = pc.as_partition_draws(tree, "z")
 vi = pc.diagnostics.sequential_distances(draws, loss="vi")
 # Figure: VI of each draw to the draw before, and to the second half of its chain: both fall within the first 200
 # draws, where a line for each chain ends the burn-in.
-axes = pc.diagnostics.plot_sequence(vi)
+axes = vi.plot()
 
 # %% [markdown]
 # The rule (MSER-5) discards the initial draws whose removal minimizes the standard error of the mean of the lower
@@ -64,7 +64,7 @@ independence
 # %%
 # Figure: Two overlapping histograms of squared maximum mean discrepancies: from draws to other draws, and from
 # draws to the product of the marginals.
-ax = pc.diagnostics.plot_near_independence(independence)
+ax = independence.plot()
 
 # %%
 [pc.diagnostics.near_independence(kept, random_seed=seed).p_value for seed in range(1, 5)]
@@ -80,7 +80,7 @@ print(plants.verdict)
 
 # %%
 # Figure: The same two histograms for the plants, which do not overlap.
-ax = pc.diagnostics.plot_near_independence(plants)
+ax = plants.plot()
 
 # %% [markdown]
 # ## The consensus

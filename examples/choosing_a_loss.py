@@ -99,7 +99,7 @@ print(f"at most {float(between.max()):.2f} bits between these partitions; radius
 path = pc.loss_path(draws, loss="binder", random_seed=1, progressbar=False)
 # Figure: Number of clusters by pair threshold tau: from 4 at 0.05 it is 6 from about 0.15 to 0.45, and rises
 # beyond.
-ax = pc.plot_loss_path(path)
+ax = path.plot()
 
 # %% [markdown]
 # `tau="auto"` calibrates the threshold, so the posterior itself chooses the loss. That helps if draws are so noisy that
@@ -122,7 +122,7 @@ print(f"calibrated threshold: {auto.threshold.tau:.2f}")
 by_number = pc.loss_by_n_clusters(draws, random_seed=1, progressbar=False)
 # Figure: Minimum expected VI by number of clusters, smallest at 6, above the posterior of the number of clusters,
 # whose mode is 8.
-ax = pc.plot_loss_by_n_clusters(by_number)
+ax = by_number.plot()
 
 # %% [markdown]
 # [The page on losses](../background/losses.md) has the formulas, ranges and sources of all losses.

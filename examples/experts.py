@@ -56,7 +56,7 @@ path
 # %%
 # Figure: Averaged Jaccard index of the chains by penalty weight, which reaches 1 at weight 1, and the rise of each
 # chain's own expected VI, which is largest for chain 3.
-axes = pc.agreement.plot_agreement_path(path)
+axes = path.plot()
 
 # %% [markdown]
 # The averaged Jaccard index is the mean over pairs of partitions of the number of item pairs co-clustered in both,
@@ -109,7 +109,7 @@ found
 # %%
 # Figure: Sensitivity and specificity of each chain and analyst with 89% intervals, coloured by view; those of chain
 # 3 are no better than chance.
-ax = pc.experts.plot_experts(found)
+ax = found.plot()
 
 # %% [markdown]
 # The model knows neither climate nor soil. It finds who clusters by which, and that Bo errs more than Ann. The

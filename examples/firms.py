@@ -56,7 +56,7 @@ partitions.labels.to_pandas().T.rename_axis(columns=None)
 
 # %%
 # Figure: Flows of firms between the clusters of successive years; most firms stay, and most changes are from 1945 on.
-axes = pc.plot_layers(comparison)
+axes = comparison.plot()
 
 # %% [markdown]
 # `pc.summarize(layers)` would add a summary of each year, and a report.

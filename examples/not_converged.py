@@ -44,7 +44,7 @@ rhat.sort_values().iloc[[0, len(rhat) // 2, -1]].round(2)
 
 # %%
 # Figure: Traces and rank histograms of seven scalar summaries; the two chains lie at different levels.
-axes = pc.plot_traces(diagnosis)
+axes = diagnosis.plot()
 
 # %% [markdown]
 # On a map of the draws, points are close if their partitions are similar. Chains that agree cover the same region.

@@ -78,7 +78,7 @@ similarity
 # %%
 # Figure: Distance within clusters of components by their number, which falls steeply up to five clusters, and below it
 # the distributions of the numbers of clusters and of components in the draws.
-axes = pc.plot_component_similarity(similarity)
+axes = similarity.plot()
 
 # %% [markdown]
 # The result is a similarity matrix, with a partition for each draw. So it has a consensus under Binder's loss, with the

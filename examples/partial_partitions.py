@@ -38,7 +38,7 @@ membership
 # %%
 # Figure: Stacked probabilities of each flower to be in the small, medium and large cluster; one large flower is in
 # its cluster with about 0.5.
-ax = pc.plot_membership(membership)
+ax = membership.plot()
 
 # %% [markdown]
 # This probability needs matched clusters. The mean similarity to the rest of the cluster needs none. `item_uncertainty`
@@ -95,7 +95,7 @@ for prob in (0.5, 0.8, 0.95):
 # %%
 # Figure: Share of the choosing draws that agree on a set of flowers, by its size: 1 for small sets, 0.63 for the 29
 # flowers chosen.
-ax = pc.plot_partial_partition(partial)
+ax = partial.plot()
 
 # %% [markdown]
 # ## Is the probability right?
@@ -131,7 +131,7 @@ clusters
 
 # %%
 # Figure: Mean petal length of each cluster with intervals; the three intervals do not overlap.
-ax = pc.plot_cluster_summary(clusters)
+ax = clusters.plot()
 
 # %% [markdown]
 # Given these clusters, where does the unassigned flower go?

@@ -46,7 +46,7 @@ found
 # %%
 # Figure: Expected number of clusters by concentration, from 407 to 412, and the excess expected loss of the
 # partition, at most about 0.000003.
-axes = pc.plot_prior_sensitivity(found)
+axes = found.plot()
 
 # %% [markdown]
 # The discount matters more. The draws cover too little of the posterior at 0.5, which needs a sampler of its own.

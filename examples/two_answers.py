@@ -66,7 +66,7 @@ found.by_chain.to_pandas().round(2)
 # %%
 # Figure: The partitions of two groups of draws, of weights 0.59 and 0.41, as strips; plants at the border of the
 # first two clusters change co-members.
-axes = pc.plot_particles(found)
+axes = found.plot()
 
 # %% [markdown]
 # Their partitions differ in the valley, in four plants of the mountains and in one of the coast. These are the mean
@@ -103,7 +103,7 @@ for name, some in {"all draws": draws, "the group": within}.items():
 numbers = pc.loss_by_n_clusters(draws, n_clusters=range(1, 7), random_seed=1, progressbar=False)
 # Figure: Minimum expected VI by number of clusters, smallest at 3, and the posterior, which has 3 clusters in
 # nearly all draws.
-axes = pc.plot_loss_by_n_clusters(numbers)
+axes = numbers.plot()
 
 # %% [markdown]
 # ## Another model
@@ -125,4 +125,4 @@ comparison.transport.to_pandas().round(2)
 # %%
 # Figure: Difference of two similarity matrices, large between the first two clusters, and the plants whose
 # probabilities differ most.
-axes = pc.plot_posterior_comparison(comparison, best)
+axes = comparison.plot(best)

@@ -10,8 +10,8 @@ certify               how far from the minimum it can be
 credible_ball         the partitions around it that hold 95% of the posterior
 item_uncertainty      which items are sure of their cluster
 particles             several partitions, if the draws form several groups
-cluster_summary       the clusters' data and parameters
 attach                results into the InferenceData or AnnData, to be saved with it
+load_example          a posterior that comes with the package
 
 Results plot themselves with `plot()`; figures of draws, partitions and data are `plot_psm` and others whose names begin
 with `plot_`. Modules have what only some analyses need: `losses`, `diagnostics`, `consensus`, `agreement`, `experts`,

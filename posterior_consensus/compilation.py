@@ -18,7 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 import posterior_consensus as pc
-from posterior_consensus import agreement, consensus, diagnostics, experts, priors
+from posterior_consensus import agreement, diagnostics, experts, priors
+from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels._jit import compile_in_turns
@@ -95,7 +96,7 @@ def _methods() -> None:
         for method in ("align_and_vote", "kcc"):
             pc.consensus_partition(draws, method=method, n_clusters=n_clusters, **_QUIET)
     for draws in (_few(), _many()):
-        consensus.refine_partition(draws, draws.reshape(-1, draws.shape[-1])[0], order="gauss-seidel")
+        refine_partition(draws, draws.reshape(-1, draws.shape[-1])[0], order="gauss-seidel")
     for method in ("boem", "rpm_em", "greedy"):
         pc.consensus_partition(_few(), method=method, n_clusters=3, **_QUIET)
 

@@ -11,6 +11,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.methods import Method
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.search import local_search
 
 PACKAGE, TESTS = Path(pc.__file__).parent, Path(__file__).parent
@@ -113,7 +114,7 @@ def test_a_call_goes_down_to_the_kernels_through_few_files_and_through_none_twic
 
 def halves(draws, loss, task, *, turn=0):
     """Put one half of the items into each of two clusters."""
-    return pc.consensus.Candidate(np.roll(np.arange(draws.n_items) * 2 // draws.n_items, turn))
+    return Candidate(np.roll(np.arange(draws.n_items) * 2 // draws.n_items, turn))
 
 
 def test_a_method_is_added_by_its_function_and_a_line(monkeypatch):

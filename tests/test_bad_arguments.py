@@ -7,6 +7,8 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.impurity import summed_impurity
+from posterior_consensus.consensus.refinement import refine_partition
 from tests.catalogue.bad import PARTITIONS
 from tests.helpers import CENTRE, GOOD, ROWS, check, check_all
 
@@ -53,7 +55,11 @@ def test_arguments_that_do_not_fit_together():
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes`", "at least 1; got 0"),
         ({"refine": "jacobi", "passes": 1.5}, TypeError, "`passes`", "an integer; got 1.5"),
         ({"method": "basic", "n_starts": 0}, ValueError, "`n_starts`", "at least 1; got 0"),
-        ({"method": lambda *_, **__: None}, TypeError, "consensus.Candidate; got NoneType"),
+        (
+            {"method": lambda *_, **__: None},
+            TypeError,
+            "a Candidate; got NoneType",
+        ),
         ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage`", "one of 'average', 'complete'"),
         ({"method": "best_draw", "n_clusters": 4}, ValueError, "4 clusters", "2 to 3"),
         (
@@ -110,7 +116,7 @@ def test_arguments_of_the_path():
 def test_order():
     wrong = ("zz", None, 3, ["jacobi"])
     cases = [(order, ValueError, f"`order` must be one of 'jacobi', 'gauss-seidel'; got {order!r}") for order in wrong]
-    check_all(lambda order: pc.consensus.refine_partition(GOOD, CENTRE, order=order), cases)
+    check_all(lambda order: refine_partition(GOOD, CENTRE, order=order), cases)
 
 
 TREE = xr.DataTree.from_dict({"posterior": ROWS.drop_vars(["chain", "draw"]).to_dataset(name="z")})
@@ -157,8 +163,8 @@ TAKES_PARTITION = {
     **{name: getattr(pc, name) for name in ("cluster_merges", "diagnose", "plot_items_map", "plot_psm")},
     **{name: getattr(pc, name) for name in ("plot_n_clusters", "plot_draws_map")},
     "plot_psm by chain": partial(pc.plot_psm, by="chain"),
-    "refine_partition": pc.consensus.refine_partition,
-    "summed_impurity": pc.consensus.summed_impurity,
+    "refine_partition": refine_partition,
+    "summed_impurity": summed_impurity,
     "PartitionDensity.p_value": lambda draws, p: pc.partition_density(draws).p_value(p),
     "certify within_variance": lambda draws, p: pc.certify(draws, p, loss="within_variance"),
 }

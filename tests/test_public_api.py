@@ -5,13 +5,15 @@ import pydoc
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 from numpydoc.validate import validate
 
 import posterior_consensus as pc
 from posterior_consensus.results.work import Info
-from tests.catalogue.functions import MODULES, PUBLIC, TOP
+from tests import parameters
+from tests.catalogue.functions import FIGURES, MODULES, PUBLIC, RECORDS, TOP
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -45,9 +47,17 @@ def test_main_job_imports_no_optional_package():
 
 def test_api_index_has_every_public_name_once():
     entries = re.findall(r"^(?:   ([\w.]+)|\.\. py:data:: ([\w.]+))$", text_of("api", "index.md"), re.MULTILINE)
-    work = re.findall(r"^\.\. autoclass:: posterior_consensus\.([\w.]+)$", text_of("api", "work.md"), re.MULTILINE)
-    assert sorted([*(name or data for name, data in entries), *work]) == sorted(PUBLIC)
-    assert set(work) == {name for name in PUBLIC if name.startswith("results.") and issubclass(PUBLIC[name], Info)}
+    assert sorted(name or data for name, data in entries) == sorted(PUBLIC)
+
+
+def test_page_of_work_has_every_record_of_work_once():
+    names = re.findall(r"^\.\. autoclass:: posterior_consensus\.([\w.]+)$", text_of("api", "work.md"), re.MULTILINE)
+    records = [attrgetter(name)(pc) for name in names]
+    known = {Info}
+    while more := {kind for parent in known for kind in parent.__subclasses__()} - known:
+        known |= more
+    assert len(set(records)) == len(records)
+    assert set(records) == {kind for kind in known if kind.__module__.startswith("posterior_consensus.")}
 
 
 def test_every_public_name_is_in_an_example_or_on_a_page_beside_the_reference():
@@ -61,9 +71,10 @@ def test_every_public_name_is_in_an_example_or_on_a_page_beside_the_reference():
     assert not [name for name in PUBLIC if name.rpartition(".")[2] not in shown]
 
 
-def test_help_begins_with_the_ten_functions_of_an_analysis():
+def test_help_and_reference_begin_with_the_ten_functions_of_an_analysis():
     listed = re.findall(r"^(\w+)  +\w", pc.__doc__, re.MULTILINE)
-    assert len(listed) == 10 and set(listed) <= set(TOP)
+    first = re.search(r"autosummary::\n   :toctree: generated\n\n((?:   \w+\n)+)", text_of("api", "index.md"))[1]
+    assert len(listed) == 10 and set(listed) == set(first.split()) <= set(TOP)
     assert set(re.findall(r"`(\w+)`", pc.__doc__)) == {*MODULES, "plot_psm", "plot_"}
 
 
@@ -86,6 +97,20 @@ def test_every_name_is_documented_and_every_function_as_numpydoc_asks():
     assert not failures
 
 
+def test_parameters_that_many_functions_have_are_declared_once():
+    """`python -m tests.parameters` writes them."""
+    found = {(name, parameter): (function, lines) for name, function, parameter, lines in parameters.described()}
+    assert not [key for key, (_, lines) in found.items() if lines[0] != parameters.wanted(key[1], lines[2])]
+    for name, function in ({key: one for key, one in PUBLIC.items() if inspect.isfunction(one)} | FIGURES).items():
+        own, known = parameters.OWN.get(name, set()), inspect.signature(function).parameters
+        assert own <= known.keys() and all(
+            (name, one) in found for one in (parameters.SHARED.keys() & known.keys()) - own
+        )
+    for (_, names), (function, _) in found.items():
+        for name in names.split(", "):
+            assert inspect.signature(function).parameters[name].default == parameters.SHARED[names].default
+
+
 def test_help_names_the_type_of_a_seed():
     shown = "\n".join(pydoc.plaintext.document(value) for value in PUBLIC.values() if callable(value))
     assert {*re.findall(r"random_seed: '?(.+?)'?(?: = None)?[,)]", shown)} == {"RandomSeed"}
@@ -93,11 +118,14 @@ def test_help_names_the_type_of_a_seed():
 
 def test_every_figure_has_an_example_and_a_card_in_the_gallery():
     """The build of the documentation runs the examples, as it shows them."""
-    figures = sorted(name for name, one in PUBLIC.items() if "plot_" in name or "plot" in getattr(one, "__dict__", ()))
+    own = [one.plot for one in RECORDS if "plot" in vars(one)]  # of summaries
+    figures = {*own, *FIGURES.values()}
     examples = re.findall(r'^def (\w+)\(\):\n    """', text_of("gallery.py"), re.MULTILINE)  # with words for it
     cards = re.findall(r"^```{figures}\n(.*?)```", text_of("gallery.md"), re.MULTILINE | re.DOTALL)
-    assert sorted("".join(cards).split()) == figures
-    assert sorted(examples) == sorted(name.rpartition(".")[2] for name in figures)
+    shown = "".join(cards).split()
+    drawn = [getattr(PUBLIC[name], "plot", PUBLIC[name]) for name in shown]
+    assert set(drawn) == figures and len(drawn) == len(figures)
+    assert sorted(examples) == sorted(name.rpartition(".")[2] for name in shown)
 
 
 def test_page_for_users_of_r_names_methods_and_losses_that_exist():

@@ -6,8 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-import posterior_consensus as pc
 from benchmarks.reproductions._printed import FIGURES, SETTINGS
+from posterior_consensus.simulate.theory import bayes_error, chernoff_information
 
 # Rows of the tables that the figures show; a method keeps its colour with and without refinement.
 COLOURS = {
@@ -36,12 +36,12 @@ def save_figure_1(file: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
     noise = np.linspace(0.001, 0.999, 400)
     for n_clusters in (2, 5, 10):
-        left.plot(noise, pc.simulate.chernoff_information(n_clusters, noise), label=f"K = {n_clusters}")
+        left.plot(noise, chernoff_information(n_clusters, noise), label=f"K = {n_clusters}")
     left.set(xlabel="noise p", ylabel="Chernoff information I (nats)", ylim=(0, 3))
     for n_draws in (2, 10, 30):
-        errors = np.array([pc.simulate.bayes_error(2, p, n_draws=n_draws) for p in noise])
+        errors = np.array([bayes_error(2, p, n_draws=n_draws) for p in noise])
         right.plot(noise, -np.log(errors) / n_draws, label=f"N = {n_draws}")
-    right.plot(noise, pc.simulate.chernoff_information(2, noise), "k--", label="N → ∞ (Chernoff)")
+    right.plot(noise, chernoff_information(2, noise), "k--", label="N → ∞ (Chernoff)")
     right.set(xlabel="noise p", ylabel="-log(P_N) / N (nats), K = 2", ylim=(0, 3))
     for axes in (left, right):
         axes.legend(frameon=False)

@@ -19,6 +19,8 @@ from benchmarks._runner import markdown
 from benchmarks.reproductions._consensus_figures import save_figures
 from benchmarks.reproductions._folder import folder_of_results
 from benchmarks.reproductions._printed import NOISES, PRINTED, SETTINGS, K
+from posterior_consensus.consensus.refinement import refine_partition
+from posterior_consensus.consensus.selection import Task
 
 N_PROCESSES = 2
 CLOSE = 0.05  # mean adjusted Rand indices that differ by no more agree
@@ -99,7 +101,7 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
         labels = answer(row, draws, np.random.default_rng(seed))
         found[row.name, False] = closeness(labels, truth)
         if row.refined:
-            refined = pc.consensus.refine_partition(draws, labels, order="jacobi", passes=1)
+            refined = refine_partition(draws, labels, order="jacobi", passes=1)
             found[row.name, True] = closeness(refined, truth)
     cell = {"set": s, "noise": noise, "replication": replication}
     return [{**cell, "method": name, "refined": refined, "ari": ari} for (name, refined), ari in found.items()]
@@ -108,7 +110,7 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
 def answer(row: Row, draws: pc.results.PartitionDraws, rng: np.random.Generator) -> np.ndarray:
     """What a method finds; not by consensus_partition(), whose lower bounds nobody would read here."""
     method = pc.METHODS[row.method].function
-    found = method(draws, pc.binder(), pc.consensus.Task(rng, row.n_clusters), **row.options)
+    found = method(draws, pc.binder(), Task(rng, row.n_clusters), **row.options)
     return draws.as_labels(found.labels)
 
 

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import posterior_consensus as pc
 from benchmarks.reproductions._consensus_figures import save
 from benchmarks.reproductions._folder import folder_of_results
+from posterior_consensus.consensus.impurity import summed_impurity
 
 N_SCHEMES = range(4, 11)
 N_ENSEMBLES = 500
@@ -119,7 +120,7 @@ def comparison(number: int) -> dict:
     one = pc.consensus_partition(draws, method="impurity", n_clusters=k, random_seed=1, progressbar=False)
     two = answer(labels, "sdp", k)
     models = {
-        "model 1": ([pc.consensus.summed_impurity(draws, rival) for rival in rivals], one.info.objective),
+        "model 1": ([summed_impurity(draws, rival) for rival in rivals], one.info.objective),
         "model 2": (pc.expected_loss(draws, rivals, loss="within_variance")["expected_loss"].values, two.expected_loss),
     }
     found = {

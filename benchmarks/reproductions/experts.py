@@ -13,6 +13,13 @@ from sklearn.metrics import normalized_mutual_info_score as nmi
 import posterior_consensus as pc
 from benchmarks._runner import ROOT, used
 from benchmarks.reproductions._expert_figures import draw
+from posterior_consensus.experts.competing_methods import (
+    itml_k_means,
+    meta_clustering,
+    mpck_means,
+    normalized_cut,
+    semi_crowd,
+)
 
 N_ITEMS, REPEATS = 600, 10
 ACCURACIES = (0.95, 0.9, 0.85, 0.8, 0.75)
@@ -90,7 +97,7 @@ def _views(data, number, repeats, kept):
         said = statements_in_two_views(data, number, np.random.default_rng([number, repeat]))
         call = used(pc.experts.expert_views, said, features, n_clusters=3, random_seed=repeat, **QUIET)
         views, labels = call.result.expert_view.values, call.result.labels
-        meta = pc.experts.meta_clustering(said, random_seed=repeat).values
+        meta = meta_clustering(said, random_seed=repeat).values
         clusters = [nmi(one, labels[views[0]]), nmi(other, labels[views[-1]])]
         runs.append([nmi(belongs, views), nmi(belongs, meta), *clusters, call.cpu])
     kept[number] = np.array(runs)
@@ -167,10 +174,10 @@ def _one_view(data, accuracies, numbers, repeats):
     methods = {
         "expert_views": lambda said, **asked: ours(said, features, **asked),
         "without features": lambda said, **asked: ours(said, n_starts=10, **asked),
-        "mpck_means": lambda said, **asked: pc.experts.mpck_means(said, features, **asked),
-        "semi_crowd": lambda said, **asked: pc.experts.semi_crowd(said, features, **asked),
-        "itml_k_means": lambda said, **asked: pc.experts.itml_k_means(said, features, **asked),
-        "normalized_cut": pc.experts.normalized_cut,
+        "mpck_means": lambda said, **asked: mpck_means(said, features, **asked),
+        "semi_crowd": lambda said, **asked: semi_crowd(said, features, **asked),
+        "itml_k_means": lambda said, **asked: itml_k_means(said, features, **asked),
+        "normalized_cut": normalized_cut,
     }
     curves = {name: [] for name in methods}
     for number in numbers:

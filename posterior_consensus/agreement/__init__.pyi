@@ -1,4 +1,3 @@
 from posterior_consensus.agreement.coclustering import cocluster as cocluster
 from posterior_consensus.agreement.path import agreement_path as agreement_path
 from posterior_consensus.agreement.path import averaged_jaccard as averaged_jaccard
-from posterior_consensus.plots.paths import plot_agreement_path as plot_agreement_path

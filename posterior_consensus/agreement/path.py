@@ -148,7 +148,7 @@ class AgreementPath(Stored):
         Whether these are chains of one posterior; otherwise separate analyses.
     """
 
-    _figure = "agreement.plot_agreement_path"
+    _figure = "paths.plot_agreement_path"
 
     labels: xr.DataArray = field(
         metadata=stored_as.array("labels_by_agreement_price", _AXES, in_words=_NAMES, of_items=True)
@@ -313,7 +313,7 @@ def agreement_path(
 
     See Also
     --------
-    plot_agreement_path : agreement and loss against the penalty weight.
+    AgreementPath.plot : agreement and loss against the penalty weight.
     particles : the modes of a posterior, and which chains visit them.
     averaged_jaccard : the measure of agreement.
 

@@ -62,7 +62,7 @@ class ClusterMatch(HasLabels, Stored):
         Number of the reference's items that are not in the partition.
     """
 
-    _figure = "plot_alluvial"
+    _figure = "alluvial.plot_alluvial"
 
     labels: xr.DataArray = field(metadata=stored_as.array("matched_labels", of_items=True))
     reference: xr.DataArray = field(metadata=stored_as.array("matched_reference"))
@@ -168,7 +168,7 @@ class AlignedPartitions(Stored):
         Name of each number. Clusters of different partitions have one name if they were matched.
     """
 
-    _figure = "plot_alluvial"
+    _figure = "alluvial.plot_alluvial"
 
     labels: xr.DataArray = field(
         metadata=stored_as.array(

@@ -52,7 +52,7 @@ class ClusterSummary(Stored, HasLabels):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_cluster_summary"
+    _figure = "profiles.plot_cluster_summary"
 
     labels: xr.DataArray = field(metadata=stored_as.array("summarized_labels", of_items=True))
     n_draws: int = field(metadata=stored_as.attribute("summarized_draws"))
@@ -158,7 +158,7 @@ def cluster_summary(
     group : str
         Group of an InferenceData, DataTree or file.
     weights, log_weights : array_like, optional
-        Weight of each draw, or its logarithm, as for :func:`as_partition_draws`.
+        Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     first_label : {0, 1}, optional
         Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
         if neither occurs.
@@ -184,7 +184,7 @@ def cluster_summary(
     --------
     partial_partition : items whose joint clustering has a given probability.
     relabel : components of all draws in the order of the consensus.
-    plot_cluster_summary : parameters by cluster.
+    ClusterSummary.plot : parameters by cluster.
 
     Notes
     -----

@@ -324,7 +324,7 @@ class PosteriorComparison(Stored):
         number of clusters. None if these show no disagreement.
     """
 
-    _figure = "plot_posterior_comparison"
+    _figure = "psm.plot_posterior_comparison"
 
     distances: xr.Dataset = field(metadata=stored_as.table("posterior_{}", _DISTANCES))
     ess: xr.DataArray = field(metadata=stored_as.array("posterior_ess_per_chain", name="ess"))
@@ -473,7 +473,7 @@ def compare_posteriors(
     n_particles : int or "auto"
         Number of particles of each posterior; "auto" takes one for each separated mode, see :func:`particles`.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the search for particles.
+        The same seed gives the same result. It seeds the search for particles.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
@@ -494,7 +494,7 @@ def compare_posteriors(
 
     See Also
     --------
-    plot_posterior_comparison : the differences as a figure.
+    PosteriorComparison.plot : the differences as a figure.
     partition_loss : the loss between two partitions.
 
     Notes

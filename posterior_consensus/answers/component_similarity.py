@@ -248,7 +248,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         Number of components with items in each draw.
     """
 
-    _figure = "plot_component_similarity"
+    _figure = "n_clusters.plot_component_similarity"
 
     items: Items = field(metadata=stored_as.declared(lambda value, record, parts: None, _read_items))
     values: Floats = field(
@@ -355,7 +355,7 @@ def component_similarity(
     group : str
         Group of an InferenceData, DataTree or file.
     weights, log_weights : array_like, optional
-        Weight of each draw, or its logarithm, as for :func:`as_partition_draws`; not with a model.
+        Weight of each draw, or its logarithm, as in :func:`as_partition_draws`. Not with a model.
     first_label : {0, 1}, optional
         Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
         if neither occurs.
@@ -384,7 +384,7 @@ def component_similarity(
     See Also
     --------
     binder : ``tau="mean"`` is the threshold for these similarities.
-    plot_component_similarity : the distance within clusters by their number.
+    ComponentSimilarity.plot : the distance within clusters by their number.
 
     Notes
     -----

@@ -60,7 +60,7 @@ class CredibleBall(Stored):
         chains". None if these show no disagreement.
     """
 
-    _figure = "plot_credible_ball"
+    _figure = "strips.plot_credible_ball"
 
     partition: xr.DataArray = field(metadata=stored_as.array("ball_partition", of_items=True))
     radius: float = field(metadata=stored_as.number("ball_radius", measured=True))
@@ -148,7 +148,7 @@ def credible_ball(
 
     See Also
     --------
-    plot_credible_ball : The distances and the bounds as a figure.
+    CredibleBall.plot : The distances and the bounds as a figure.
     partition_density : A credible set of any shape, for posteriors with several modes.
 
     Notes

@@ -96,7 +96,7 @@ class PartitionDensity(HasLabels, Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_density_peaks"
+    _figure = "draws.plot_density_peaks"
 
     labels: xr.DataArray = field(metadata=stored_as.array("density_labels", of_items=True))
     modes: xr.DataArray = field(metadata=stored_as.array("density_modes", {"mode": "density_mode"}, apart=_OF_MODES))
@@ -251,7 +251,8 @@ def partition_density(
         Other draws of the same posterior for the p-values, such as a chain held out. All of `draws` are then training
         draws, without thinning. By default, the draws are thinned and divided into training and calibration draws.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the search for the most typical partition and the modes. Scores and p-values do not depend on it.
+        The same seed gives the same result. It seeds the search for the most typical partition and the modes; scores
+        and p-values do not depend on it.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

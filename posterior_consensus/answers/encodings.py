@@ -151,8 +151,8 @@ def a_strings(draws: Any) -> xr.DataArray:
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> strings = pc.consensus.a_strings([[0, 0, 1], [0, 1, 2]])
+    >>> from posterior_consensus.answers.encodings import a_strings
+    >>> strings = a_strings([[0, 0, 1], [0, 1, 2]])
     >>> strings.values[2]
     array([[0, 1, 0],
            [0, 0, 1]], dtype=int8)
@@ -191,8 +191,8 @@ def from_a_strings(strings: Any) -> PartitionDraws:
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> pc.consensus.from_a_strings([[[1, 0], [1, 0]], [[1, 0], [0, 1]]]).labels
+    >>> from posterior_consensus.answers.encodings import from_a_strings
+    >>> from_a_strings([[[1, 0], [1, 0]], [[1, 0], [0, 1]]]).labels
     array([[0, 0],
            [0, 1]], dtype=uint8)
     """

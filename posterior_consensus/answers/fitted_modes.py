@@ -76,7 +76,7 @@ class PartitionModes(Stored):
         unless runs have noise.
     """
 
-    _figure = "consensus.plot_modes"
+    _figure = "strips.plot_modes"
 
     labels: xr.DataArray = field(metadata=stored_as.array("mode_labels", of_items=True))
     shares: xr.DataArray = field(metadata=stored_as.array("mode_share"))

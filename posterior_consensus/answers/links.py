@@ -62,7 +62,7 @@ class StableComponents(HasLabels, Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_stable_components"
+    _figure = "paths.plot_stable_components"
 
     labels: xr.DataArray = field(metadata=stored_as.array("stable_component", of_items=True))
     threshold: float = field(metadata=stored_as.attribute("stable_components_threshold"))
@@ -145,7 +145,7 @@ def stable_components(
 
     See Also
     --------
-    plot_stable_components : their number against the threshold.
+    StableComponents.plot : their number against the threshold.
     partial_partition : items whose joint clustering has a given probability.
 
     Notes
@@ -275,7 +275,7 @@ class Links(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_links"
+    _figure = "links.plot_links"
 
     cluster: xr.DataArray = field(metadata=stored_as.array("link_cluster", of_items=True))
     pairs: xr.Dataset = field(metadata=stored_as.table("link_{}", ("first", "second", "similarity", "mcse")))
@@ -439,7 +439,7 @@ def links(
 
     See Also
     --------
-    plot_links : the links by similarity, and the most uncertain ones.
+    Links.plot : the links by similarity, and the most uncertain ones.
     plot_cluster_sizes : the numbers of clusters by size.
     posterior_similarity_matrix : with ``threshold=0``, the same similarities as a sparse array.
 

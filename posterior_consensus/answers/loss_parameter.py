@@ -75,7 +75,7 @@ class LossPath(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_loss_path"
+    _figure = "paths.plot_loss_path"
 
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_on_path", of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_on_path", _COLUMNS))
@@ -172,7 +172,7 @@ def loss_path(
         Values of the parameter, which are sorted. For "vi", costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine
         to coarse. For "binder", pair thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same path.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
     **options
@@ -191,7 +191,7 @@ def loss_path(
 
     See Also
     --------
-    plot_loss_path : the path as a figure.
+    LossPath.plot : the path as a figure.
     pair_threshold : one threshold, calibrated on the draws.
 
     Notes
@@ -417,7 +417,7 @@ def pair_threshold(
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same threshold.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

@@ -81,7 +81,7 @@ class Membership(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_membership"
+    _figure = "items.plot_membership"
 
     probabilities: xr.DataArray = field(metadata=stored_as.array("membership_probability", _DIMS, in_words=_IN_WORDS))
     mcse: xr.DataArray = field(metadata=stored_as.array("membership_mcse", _DIMS, in_words=_IN_WORDS))
@@ -200,7 +200,7 @@ def membership(draws: Any, partition: Any = None) -> Membership:
 
     See Also
     --------
-    plot_membership : the probabilities as stacked bars.
+    Membership.plot : the probabilities as stacked bars.
     predict_allocation : the same for new items.
     item_uncertainty : mean similarities, which need no matching of clusters.
     relabel : parameters of the clusters, by a similar matching.
@@ -498,7 +498,7 @@ class ItemUncertainty(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_item_uncertainty"
+    _figure = "items.plot_item_uncertainty"
 
     cluster: xr.DataArray = field(metadata=stored_as.array("item_cluster", of_items=True))
     similarity: xr.DataArray = field(metadata=stored_as.array("item_similarity"))
@@ -609,7 +609,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     See Also
     --------
     membership : Posterior probability of each cluster for each item, by matching of clusters.
-    plot_item_uncertainty : The items as a figure.
+    ItemUncertainty.plot : The items as a figure.
     partial_partition : The largest set of items whose joint clustering is probable.
 
     Notes
@@ -717,7 +717,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     See Also
     --------
     membership : the same for the known items.
-    plot_membership : the probabilities as stacked bars.
+    Membership.plot : the probabilities as stacked bars.
 
     Notes
     -----

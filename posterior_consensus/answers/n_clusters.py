@@ -75,7 +75,7 @@ class LossByNClusters(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_loss_by_n_clusters"
+    _figure = "n_clusters.plot_loss_by_n_clusters"
 
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_by_n_clusters", _DIMS, of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, _DIMS))
@@ -171,7 +171,7 @@ def loss_by_n_clusters(
 
     See Also
     --------
-    plot_loss_by_n_clusters : the table as a figure.
+    LossByNClusters.plot : the table as a figure.
     loss_path : partitions along the parameter of a loss.
 
     Notes
@@ -390,7 +390,7 @@ class ClusterMerges(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_dendrogram"
+    _figure = "n_clusters.plot_dendrogram"
 
     partitions: xr.DataArray = field(metadata=stored_as.array("merged_labels", _MERGED, of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("merged_{}", (*_NUMBERS, *ComparedLosses._fields), _MERGED))
@@ -450,7 +450,7 @@ def cluster_merges(
 
     See Also
     --------
-    plot_dendrogram : the merges as a tree.
+    ClusterMerges.plot : the merges as a tree.
     loss_by_n_clusters : the minimum expected loss for each number of clusters, over all partitions.
 
     Notes

@@ -94,7 +94,7 @@ class PartialPartition(Stored, HasLabels):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "plot_partial_partition"
+    _figure = "paths.plot_partial_partition"
 
     labels: xr.DataArray = field(metadata=stored_as.array("partial_labels", of_items=True))
     probability: float = field(metadata=stored_as.number("partial_probability"))
@@ -240,9 +240,9 @@ def partial_partition(
         Largest number of starts, each from a different item. The search ends early once five starts reached the largest
         number of items and the last eight increased the area under the curve by less than 0.1%.
     seconds : float, optional
-        Time limit, after which the best set so far is returned; half of it is for the first search. The result then
-        depends on the machine.
-    random_seed : int, Generator or None
+        Time limit. With one, the result depends on the machine. After it, the best set so far is returned; half of it
+        is for the first search.
+    random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
@@ -263,7 +263,7 @@ def partial_partition(
     See Also
     --------
     item_uncertainty : mean similarity of each item to the rest of its cluster.
-    plot_partial_partition : the curve.
+    PartialPartition.plot : the curve.
     plot_data, plot_psm : both take the result, and show unassigned items pale.
 
     Notes

@@ -388,7 +388,7 @@ class Particles(Stored):
         particle, which at least half of the runs in its region call noise.
     """
 
-    _figure = "plot_particles"
+    _figure = "strips.plot_particles"
 
     partitions: xr.DataArray = field(metadata=stored_as.array("particle_partition", of_items=True))
     weights: xr.DataArray = field(metadata=stored_as.array("particle_weight_of"))
@@ -656,10 +656,11 @@ def particles(
         Number of runs from random draws for each number of particles. It is also the number of changes without
         improvement after which the search ends.
     seconds : float, optional
-        Time limit, after which the best particles so far are returned. The consensus partition has at most a quarter
-        of it, and each further number of particles an equal share of the rest. The result then depends on the machine.
+        Time limit. With one, the result depends on the machine. After it, the best particles so far are returned. The
+        consensus partition has at most a quarter of it, and each further number of particles an equal share of the
+        rest.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same result, for any number of threads.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
@@ -675,7 +676,7 @@ def particles(
 
     See Also
     --------
-    plot_particles : the particles one under another.
+    Particles.plot : the particles one under another.
     partition_density : how typical any partition is.
     compare_posteriors : the distance between two posteriors.
 

@@ -84,7 +84,7 @@ class PriorSensitivity(Stored):
         chains". None if these show no disagreement.
     """
 
-    _figure = "plot_prior_sensitivity"
+    _figure = "paths.plot_prior_sensitivity"
 
     partition: xr.DataArray = field(metadata=stored_as.array("sensitivity_partition", of_items=True))
     partitions: xr.DataArray = field(
@@ -236,7 +236,7 @@ def prior_sensitivity(
 
     See Also
     --------
-    plot_prior_sensitivity : the figure.
+    PriorSensitivity.plot : the figure.
     reweight : the draws of one alternative, for every other function.
 
     Notes

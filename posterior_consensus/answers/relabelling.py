@@ -69,9 +69,10 @@ def relabel(
     group : str
         Group of an InferenceData or DataTree.
     sample_dims : str or sequence of str, optional
-        Dimensions of the draws, by default as for :func:`as_partition_draws`.
+        Dimensions that run over draws; by default as in :func:`as_partition_draws`.
     first_label : {0, 1}, optional
-        Label of the first component. By default 0 if any label is 0, and 1 if any is K; required if neither occurs.
+        Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
+        if neither occurs.
 
     Returns
     -------

@@ -52,7 +52,7 @@ class ScoredLinks(Stored):
         may have any number of all.
     """
 
-    _figure = "plot_links"
+    _figure = "links.plot_links"
 
     cluster: xr.DataArray = field(metadata=stored_as.array("scored_link_cluster", of_items=True))
     pairs: xr.Dataset = field(metadata=stored_as.table("scored_link_{}", ("first", "second", "probability")))

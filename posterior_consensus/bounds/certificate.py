@@ -237,8 +237,8 @@ def certify(
         under, if it is a result, else "vi", "ballet" of runs with noise, or "binder" if there are no draws. A
         similarity matrix alone takes Binder's losses and "within_variance".
     seconds : float, optional
-        Time limit. With a limit, the bound depends on the machine. By default a fixed amount of work is done,
-        about a minute's, or less if the optimum is proven before.
+        Time limit. With one, the result depends on the machine. By default a fixed amount of work is done, about a
+        minute's, or less if the optimum is proven before.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

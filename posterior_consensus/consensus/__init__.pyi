@@ -1,10 +1,3 @@
-from posterior_consensus.answers.encodings import a_strings as a_strings
-from posterior_consensus.answers.encodings import from_a_strings as from_a_strings
 from posterior_consensus.answers.fitted_modes import fit_modes as fit_modes
 from posterior_consensus.answers.loss_parameter import pair_threshold as pair_threshold
-from posterior_consensus.consensus.impurity import summed_impurity as summed_impurity
 from posterior_consensus.consensus.perturbation.fit import random_perturbation_em as random_perturbation_em
-from posterior_consensus.consensus.refinement import refine_partition as refine_partition
-from posterior_consensus.consensus.selection import Candidate as Candidate
-from posterior_consensus.consensus.selection import Task as Task
-from posterior_consensus.plots.strips import plot_modes as plot_modes

@@ -72,11 +72,11 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
 
     Examples
     --------
-    >>> import posterior_consensus as pc
+    >>> from posterior_consensus.consensus.impurity import summed_impurity
     >>> draws = [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]]
-    >>> round(pc.consensus.summed_impurity(draws, [0, 0, 0, 1, 1, 1]), 6)
+    >>> round(summed_impurity(draws, [0, 0, 0, 1, 1, 1]), 6)
     0.333333
-    >>> round(pc.consensus.summed_impurity(draws, [0, 0, 0, 1, 1, 1], weighted=True), 6)
+    >>> round(summed_impurity(draws, [0, 0, 0, 1, 1, 1], weighted=True), 6)
     0.166667
     """
     check_flag("weighted", weighted)

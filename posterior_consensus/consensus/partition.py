@@ -196,7 +196,7 @@ def consensus_partition(
     began = time.monotonic()
     candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
     if not isinstance(candidate, Candidate):
-        raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(candidate).__name__}.")
+        raise TypeError(f"method {name!r} must return a Candidate; got {type(candidate).__name__}.")
     marked = source.items.as_marked_labels(candidate.labels, "method's labels")
     labels, n_noise = alone(marked), int(np.count_nonzero(marked < 0))
     if refine is not None:

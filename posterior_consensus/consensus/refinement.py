@@ -64,9 +64,9 @@ def refine_partition(
 
     Examples
     --------
-    >>> import posterior_consensus as pc
+    >>> from posterior_consensus.consensus.refinement import refine_partition
     >>> draws = [[0, 0, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 1, 1, 1]]
-    >>> pc.consensus.refine_partition(draws, [0, 0, 1, 1, 1]).values
+    >>> refine_partition(draws, [0, 0, 1, 1, 1]).values
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)

@@ -46,8 +46,8 @@ class Task(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> import posterior_consensus as pc
-    >>> pc.consensus.Task(np.random.default_rng(1), max_clusters=5).most
+    >>> from posterior_consensus.consensus.selection import Task
+    >>> Task(np.random.default_rng(1), max_clusters=5).most
     5
     """
 
@@ -114,8 +114,9 @@ class Candidate:
     Examples
     --------
     >>> import posterior_consensus as pc
+    >>> from posterior_consensus.consensus.selection import Candidate
     >>> def first_draw(draws, loss, task):
-    ...     return pc.consensus.Candidate(draws.labels[0])
+    ...     return Candidate(draws.labels[0])
     >>> pc.consensus_partition([[0, 0, 1], [0, 1, 1]], method=first_draw).labels.values
     array([0, 0, 1], dtype=int32)
     """
@@ -127,7 +128,7 @@ class Candidate:
     def __post_init__(self) -> None:
         """Raise TypeError if `info` cannot be stored with the result."""
         if not isinstance(self.info, Info | None):
-            raise TypeError(f"`info` must be a results.Info or None; got {type(self.info).__name__}.")
+            raise TypeError(f"`info` must be a results.work.Info or None; got {type(self.info).__name__}.")
 
 
 class Run(NamedTuple):

@@ -2,5 +2,3 @@ from posterior_consensus.answers.similarity_matrix import similarity_mcse as sim
 from posterior_consensus.diagnostics.independence import near_independence as near_independence
 from posterior_consensus.diagnostics.sequence import sequential_distances as sequential_distances
 from posterior_consensus.diagnostics.stacking import stacking_weights as stacking_weights
-from posterior_consensus.plots.draws import plot_near_independence as plot_near_independence
-from posterior_consensus.plots.draws import plot_sequence as plot_sequence

@@ -82,7 +82,7 @@ def diagnose(
         Number of pairs of items whose co-clustering is followed, sampled from pairs that are co-clustered in some draws
         only.
     random_seed : int, Generator, SeedSequence or None
-        Seed for sampling the pairs; None samples the same pairs each time.
+        The same seed gives the same result. It seeds the sample of pairs; None samples the same pairs each time.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def diagnose(
 
     See Also
     --------
-    plot_traces : Plot the scalar summaries along the chains.
+    Diagnosis.plot : Plot the scalar summaries along the chains.
     plot_psm : Plot the chains' similarity matrices side by side with ``by="chain"``.
     diagnostics.sequential_distances : Determine the burn-in.
 

@@ -58,7 +58,7 @@ class NearIndependence(Stored):
         What draws and chains are called: those of chains, or independent runs of programs.
     """
 
-    _figure = "diagnostics.plot_near_independence"
+    _figure = "draws.plot_near_independence"
 
     statistic: float = field(metadata=stored_as.number("independence_statistic"))
     p_value: float = field(metadata=stored_as.number("independence_p_value"))
@@ -113,7 +113,8 @@ def near_independence(
     n_permutations : int
         Number of permutations of the draws between the two samples; the p-value is at least 1 / (1 + n_permutations).
     random_seed : int, Generator, SeedSequence or None
-        Seed for halving, shuffling and permuting the draws; None gives the same result each time.
+        The same seed gives the same result. It seeds the halving, shuffling and permuting of the draws; None gives the
+        same result each time.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
@@ -130,7 +131,7 @@ def near_independence(
 
     See Also
     --------
-    diagnostics.plot_near_independence : Plot the resampled statistics.
+    NearIndependence.plot : Plot the resampled statistics.
     diagnostics.sequential_distances : Determine the burn-in.
 
     Notes

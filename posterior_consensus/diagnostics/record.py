@@ -70,7 +70,7 @@ class Diagnosis(Stored):
         and ``between`` groups, and the ``p_value`` of the test of equal groups. None for chains.
     """
 
-    _figure = "plot_traces"
+    _figure = "draws.plot_traces"
 
     status: str = field(metadata=stored_as.attribute("status"))
     sentences: tuple[Sentence, ...] = field(metadata=stored_as.sentences("verdict_sentences"))

@@ -57,7 +57,7 @@ class SequentialDistances(Stored):
         Number of draws between compared draws.
     """
 
-    _figure = "diagnostics.plot_sequence"
+    _figure = "draws.plot_sequence"
 
     steps: xr.DataArray = field(metadata=stored_as.array("sequence_steps", _STORED_SAMPLE))
     to_second_half: xr.DataArray = field(metadata=stored_as.array("sequence_to_half", _STORED_SAMPLE))
@@ -117,7 +117,7 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
 
     See Also
     --------
-    diagnostics.plot_sequence : Plot the distances.
+    SequentialDistances.plot : Plot the distances.
     diagnose : Check whether the chains agree after the burn-in.
 
     Notes

@@ -45,7 +45,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         Whether the layers are independent runs, which are not paired.
     """
 
-    _no_figure = "plot_layers(compare_layers(layers)) shows how the clusters go on"
+    _no_figure = "compare_layers(layers).plot() shows how the clusters go on"
 
     draws: dict[Any, PartitionDraws]
     dim: str

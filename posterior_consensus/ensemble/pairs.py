@@ -41,7 +41,7 @@ class PairSource(ABC, display.Shown):
         Number of posterior draws; None if it is not known.
     """
 
-    _figure = "plot_psm"
+    _figure = "psm.plot_psm"
     usual_loss: ClassVar[str] = "binder"
 
     items: Items

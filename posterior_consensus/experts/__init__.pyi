@@ -1,9 +1,3 @@
-from posterior_consensus.experts.competing_methods import itml_k_means as itml_k_means
-from posterior_consensus.experts.competing_methods import meta_clustering as meta_clustering
-from posterior_consensus.experts.competing_methods import mpck_means as mpck_means
-from posterior_consensus.experts.competing_methods import normalized_cut as normalized_cut
-from posterior_consensus.experts.competing_methods import semi_crowd as semi_crowd
 from posterior_consensus.experts.constraints import as_constraints as as_constraints
 from posterior_consensus.experts.views import expert_views as expert_views
 from posterior_consensus.plots.experts import plot_expert_views as plot_expert_views
-from posterior_consensus.plots.experts import plot_experts as plot_experts

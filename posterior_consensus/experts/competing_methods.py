@@ -89,9 +89,10 @@ def itml_k_means(
     --------
     >>> import numpy as np
     >>> import posterior_consensus as pc
+    >>> from posterior_consensus.experts.competing_methods import itml_k_means
     >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
     >>> given = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
-    >>> pc.experts.itml_k_means(given, x, n_clusters=3, random_seed=1).values[::5]
+    >>> itml_k_means(given, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
     items, values, pairs, votes = average_votes(constraints, features, n_clusters)
@@ -241,9 +242,10 @@ def mpck_means(
     --------
     >>> import numpy as np
     >>> import posterior_consensus as pc
+    >>> from posterior_consensus.experts.competing_methods import mpck_means
     >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
     >>> given = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
-    >>> pc.experts.mpck_means(given, x, n_clusters=3, random_seed=1).values[::5]
+    >>> mpck_means(given, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
     items, values, pairs, votes = average_votes(constraints, features, n_clusters)
@@ -407,9 +409,10 @@ def semi_crowd(
     --------
     >>> import numpy as np
     >>> import posterior_consensus as pc
+    >>> from posterior_consensus.experts.competing_methods import semi_crowd
     >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
     >>> given = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
-    >>> pc.experts.semi_crowd(given, x, n_clusters=3, random_seed=1).values[::5]
+    >>> semi_crowd(given, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
     items, values, pairs, votes = average_votes(constraints, features, n_clusters)
@@ -530,9 +533,9 @@ def meta_clustering(
 
     Examples
     --------
-    >>> import posterior_consensus as pc
+    >>> from posterior_consensus.experts.competing_methods import meta_clustering
     >>> one, other = [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]
-    >>> pc.experts.meta_clustering({"Ann": one, "Bo": one, "Cy": other, "Di": other}, 2, random_seed=1).values
+    >>> meta_clustering({"Ann": one, "Bo": one, "Cy": other, "Di": other}, 2, random_seed=1).values
     array([0, 0, 1, 1], dtype=int32)
     """
     checked = as_constraints(constraints)
@@ -607,9 +610,9 @@ def normalized_cut(
 
     Examples
     --------
-    >>> import posterior_consensus as pc
+    >>> from posterior_consensus.experts.competing_methods import normalized_cut
     >>> partitions = {"Ann": [0, 0, 0, 1, 1, 1], "Bo": [0, 0, 0, 1, 1, 2]}
-    >>> pc.experts.normalized_cut(partitions, n_clusters=2, random_seed=1).values
+    >>> normalized_cut(partitions, n_clusters=2, random_seed=1).values
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     checked = as_constraints(constraints)

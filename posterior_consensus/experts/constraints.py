@@ -227,7 +227,7 @@ def as_constraints(
     n_pairs : int
         Number of pairs sampled from each partition or chain; all if there are fewer.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the sampled pairs and draws.
+        The same seed gives the same result. It seeds the sampled pairs and draws.
 
     Returns
     -------

@@ -274,7 +274,7 @@ def expert_views(
     n_starts : int
         Number of random starts; the one with the largest bound is kept.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same result, for any number of threads.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

@@ -64,8 +64,8 @@ def compare_layers(
     prob : float in (0, 1)
         Posterior probability of the intervals, by default 0.9. Layers of runs have none.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the searches for consensus partitions, which are those that :func:`summarize` of a layer finds with the
-        same seed. Clusters are numbered such that numbers go on from layer to layer, as in :func:`summarize` of all
+        The same seed gives the same result. Consensus partitions are those that :func:`summarize` of a layer finds with
+        the same seed. Clusters are numbered such that numbers go on from layer to layer, as in :func:`summarize` of all
         layers; :func:`summarize` of one layer numbers its clusters by first appearance.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
@@ -90,8 +90,8 @@ def compare_layers(
     --------
     summarize : Summarize each layer and compare them.
     diagnose : Check whether the chains agree on the distances.
-    plot_layers, plot_layer_distances, plot_layer_items : Plot the result.
-    plot_layer_stability : Plot the result for layers of runs.
+    LayerComparison.plot, plot_layer_distances, plot_layer_items : Plot the result.
+    LayerStability.plot : Plot the result for layers of runs.
     align_partitions : names that go on in given partitions, without draws.
 
     Notes

@@ -110,7 +110,7 @@ class LayerComparison(Stored):
         Names of the layers whose search for a consensus partition Ctrl-C or a time limit ended early.
     """
 
-    _figure = "plot_layers"
+    _figure = "layers.plot_layers"
 
     distances: xr.Dataset = field(metadata=stored_as.table("layers_{}", COLUMNS, rename=_DIMS, in_words=_NAMES))
     changes: xr.Dataset = field(metadata=stored_as.table("layers_{}", CHANGES, {"step": "layers_step"}))

@@ -62,7 +62,7 @@ class LayerStability(Stored):
         Names of the layers whose search for a consensus partition Ctrl-C or a time limit ended early.
     """
 
-    _figure = "plot_layer_stability"
+    _figure = "layers.plot_layer_stability"
 
     stability: xr.Dataset = field(
         metadata=stored_as.table("stability_{}", STABILITY, rename=_OWN, in_words={"layer": "stability_layer_names"})

@@ -1,7 +1,5 @@
 from posterior_consensus.answers.partition_loss import misclassification_distance as misclassification_distance
 from posterior_consensus.losses.partition_losses import LOSSES as LOSSES
-from posterior_consensus.losses.partition_losses import NOISE_LOSSES as NOISE_LOSSES
-from posterior_consensus.losses.partition_losses import PAIR_LOSSES as PAIR_LOSSES
 from posterior_consensus.losses.partition_losses import ballet as ballet
 from posterior_consensus.losses.partition_losses import binder as binder
 from posterior_consensus.losses.partition_losses import information_distance as information_distance
@@ -14,7 +12,4 @@ from posterior_consensus.losses.partition_losses import pear as pear
 from posterior_consensus.losses.partition_losses import vi as vi
 from posterior_consensus.losses.partition_losses import vi_lower_bound as vi_lower_bound
 from posterior_consensus.losses.partition_losses import within_variance as within_variance
-from posterior_consensus.losses.record import Loss as Loss
-from posterior_consensus.losses.record import NoiseLoss as NoiseLoss
-from posterior_consensus.losses.record import PairLoss as PairLoss
 from posterior_consensus.losses.record import PartitionLoss as PartitionLoss

@@ -31,8 +31,6 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
 
     Parameters
     ----------
-    diagnosis : Diagnosis
-        Result of :func:`diagnose`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -47,7 +45,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     Raises
     ------
     TypeError
-        If `diagnosis` is not a Diagnosis, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If the number of `axes` is wrong.
 
@@ -70,11 +68,11 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     --------
     >>> import numpy as np
     >>> import posterior_consensus as pc
-    >>> axes = pc.plot_traces(pc.diagnose(np.random.default_rng(1).integers(2, size=(2, 50, 6))))
+    >>> axes = pc.diagnose(np.random.default_rng(1).integers(2, size=(2, 50, 6))).plot()
     >>> axes.shape
     (7, 2)
     """
-    frame.check_result("diagnosis", diagnosis, Diagnosis, "diagnose")
+    frame.check_matplotlib()
     from matplotlib.lines import Line2D
 
     traces = diagnosis.traces
@@ -145,8 +143,6 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
 
     Parameters
     ----------
-    sequence : SequentialDistances
-        Result of :func:`diagnostics.sequential_distances`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -162,7 +158,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     Raises
     ------
     TypeError
-        If `sequence` is not a SequentialDistances, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If the number of `axes` is wrong.
 
@@ -180,11 +176,10 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> draws = np.random.default_rng(1).integers(2, size=(2, 60, 6))
-    >>> axes = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws, loss="nmi"))
+    >>> axes = pc.diagnostics.sequential_distances(draws, loss="nmi").plot()
     >>> axes.shape
     (2,)
     """
-    frame.check_result("sequence", sequence, SequentialDistances, "diagnostics.sequential_distances")
     axes = frame.grid_axes(axes, figsize, 2, 1, _WIDTH, 2 * _DISTANCE)[:, 0]
     chain = sequence.steps["chain"].values
     burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
@@ -216,8 +211,6 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
 
     Parameters
     ----------
-    independence : NearIndependence
-        Result of :func:`diagnostics.near_independence`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -231,7 +224,7 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     Raises
     ------
     TypeError
-        If `independence` is not a NearIndependence, or `ax` not an Axes.
+        If `ax` is not an Axes.
 
     See Also
     --------
@@ -248,11 +241,11 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> independence = pc.diagnostics.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
-    >>> ax = pc.diagnostics.plot_near_independence(independence)
+    >>> ax = independence.plot()
     >>> ax.get_ylabel()
     'resamples'
     """
-    frame.check_result("independence", independence, NearIndependence, "diagnostics.near_independence")
+    frame.check_matplotlib()
     from matplotlib.ticker import MaxNLocator
 
     ax = frame.new_axes(ax, figsize, 5.6, 3.2)
@@ -276,8 +269,6 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
 
     Parameters
     ----------
-    density : PartitionDensity
-        Result of :func:`partition_density`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -291,7 +282,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     Raises
     ------
     TypeError
-        If `density` is not a PartitionDensity, or `ax` not an Axes.
+        If `ax` is not an Axes.
 
     See Also
     --------
@@ -308,11 +299,10 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 0, 1, 1, 1]] * 30 + [[0, 1, 0, 1, 0, 1]] * 20 + [[0, 0, 0, 0, 1, 1]] * 10
-    >>> ax = pc.plot_density_peaks(pc.partition_density(draws, random_seed=1))
+    >>> ax = pc.partition_density(draws, random_seed=1).plot()
     >>> ax.get_xlabel()
     'score'
     """
-    frame.check_result("density", density, PartitionDensity, "partition_density")
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
     scores, words = density.scores.values, density.words
     ax.scatter(

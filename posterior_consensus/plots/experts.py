@@ -20,8 +20,6 @@ def plot_experts(
 
     Parameters
     ----------
-    views : ExpertViews
-        Result of :func:`experts.expert_views`.
     prob : float, optional
         Probability of the intervals; by default ArviZ's setting ``rcParams["stats.ci_prob"]``.
     figsize : (float, float), optional
@@ -33,11 +31,6 @@ def plot_experts(
     -------
     matplotlib.axes.Axes
         The axes with the plot.
-
-    Raises
-    ------
-    TypeError
-        If `views` is not an ExpertViews.
 
     See Also
     --------
@@ -55,11 +48,10 @@ def plot_experts(
     >>> one, other = [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]
     >>> experts = {"Ann": one, "Bo": one, "Cy": other, "Di": other}
     >>> found = pc.experts.expert_views(pc.experts.as_constraints(experts), n_clusters=2, random_seed=1)
-    >>> ax = pc.experts.plot_experts(found)
+    >>> ax = found.plot()
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['Ann (6.8)', 'Bo (6.8)', 'Cy (6.8)', 'Di (6.8)']
     """
-    check_result("views", views, ExpertViews, "expert_views")
     intervals = views.intervals(prob)
     of_expert, weight = views.expert_view.values, views.expert_weight.values
     sure = views.informative.values

@@ -25,14 +25,12 @@ _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
 
 def plot_membership(
-    membership: Membership | HasDraws, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+    membership: Membership, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
     """Plot each item's probabilities of the clusters as a stacked bar.
 
     Parameters
     ----------
-    membership : Membership or Summary
-        The result of :func:`membership` or :func:`predict_allocation`, or of :func:`summarize`, with the consensus.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, the most probable item of each first; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome.
@@ -48,8 +46,6 @@ def plot_membership(
 
     Raises
     ------
-    TypeError
-        If `membership` is not a Membership.
     ValueError
         If `order` or `figsize` is invalid.
 
@@ -72,11 +68,10 @@ def plot_membership(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 2, 1, 1]]
-    >>> ax = pc.plot_membership(pc.membership(draws, [0, 0, 0, 1, 1]))
+    >>> ax = pc.membership(draws, [0, 0, 0, 1, 1]).plot()
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'elsewhere']
     """
-    membership = given_membership(membership)
     cluster, own = membership.cluster.values, membership.own.values
     ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
@@ -136,8 +131,6 @@ def plot_item_uncertainty(
 
     Parameters
     ----------
-    items : ItemUncertainty
-        Result of :func:`item_uncertainty`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, the most certain item of each first; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome.
@@ -153,15 +146,13 @@ def plot_item_uncertainty(
 
     Raises
     ------
-    TypeError
-        If `items` is not an ItemUncertainty.
     ValueError
         If `order` or `figsize` is invalid.
 
     See Also
     --------
     item_uncertainty : Compute the similarities.
-    plot_membership : Plot the probabilities of clusters for each item.
+    Membership.plot : Plot the probabilities of clusters for each item.
 
     Notes
     -----
@@ -178,11 +169,11 @@ def plot_item_uncertainty(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, [0, 0, 1, 1]))
+    >>> ax = pc.item_uncertainty(draws, [0, 0, 1, 1]).plot()
     >>> ax.get_ylabel()
     'mean posterior similarity'
     """
-    frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
+    frame.check_matplotlib()
     from matplotlib.patches import Patch
 
     cluster, single = items.cluster.values, np.isnan(items.similarity.values)
@@ -271,7 +262,7 @@ def plot_regimes(
 
     See Also
     --------
-    plot_membership : Plot the probabilities of the clusters alone.
+    Membership.plot : Plot the probabilities of the clusters alone.
     plot_psm : Plot the similarities of all pairs, with ``order="data"``.
 
     Notes

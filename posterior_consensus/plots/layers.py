@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,6 @@ from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
 
-Compared = TypeVar("Compared", LayerComparison, LayerStability)
-
 _MOST_COLUMNS = 40
 _WIDEST = 7.1  # inches: a page of a journal, 180 mm
 _DOWN, _RUNS_DOWN = 3.5, 6.0  # inches of a figure for print: of layers of draws, and of runs
@@ -37,13 +35,11 @@ _FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one wh
 _LEAST = 0.05  # expected items of a band
 
 
-def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
+def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
     r"""Plot the clusters of each layer, joined by bands as wide as the expected numbers of common items.
 
     Parameters
     ----------
-    comparison : LayerComparison or LayersSummary
-        The result of :func:`compare_layers`, or of :func:`summarize` of layers.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of one matplotlib.axes.Axes, optional
@@ -56,9 +52,9 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     Raises
     ------
     TypeError
-        If `comparison` is something else, or `axes` holds other things.
+        If `axes` holds other things.
     ValueError
-        If it has fewer than two layers, no time was left to compare them, or there are several `axes`.
+        If there are fewer than two layers, or several `axes`.
 
     See Also
     --------
@@ -80,16 +76,13 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> draws = np.array([[[0, 0, 0, 1, 1], [0, 0, 1, 2, 2]]] * 20)
-    >>> (ax,) = pc.plot_layers(pc.compare_layers(draws, random_seed=1))
+    >>> (ax,) = pc.compare_layers(draws, random_seed=1).plot()
     >>> [tick.get_text() for tick in ax.get_xticklabels()]
     ['0\n2 clusters', '1\n3 clusters']
     """
-    comparison = _comparison(comparison, LayerComparison)
     partitions, shown = comparison.partitions, _window(comparison)
     if len(shown) < 2:
-        raise ValueError(
-            "`comparison` must have at least two layers; got one, which plot_membership or plot_psm shows."
-        )
+        raise ValueError("`comparison` must have at least two layers; got one, which plot_psm shows.")
     reported = partitions.labels.values[shown]
     numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in reported]
     flows = comparison.flows.to_dataframe()
@@ -126,20 +119,24 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     return grid
 
 
-def _comparison(given: Any, kind: type[Compared]) -> Compared:
-    """The comparison itself, or that of a summary; of draws or of runs."""
-    if isinstance(given, HasComparison):
-        if given.comparison is None:
-            raise ValueError("The layers were not compared, because no time was left; give more `seconds`.")
-        given = given.comparison
-    other = {LayerComparison: LayerStability, LayerStability: LayerComparison}[kind]
-    if isinstance(given, other):
-        what = "several partitions in each draw" if kind is LayerComparison else "runs"
-        figure = "plot_layers" if other is LayerComparison else "plot_layer_stability"
-        raise TypeError(f"`comparison` must be of layers of {what}; got {other.__name__}, which {figure} shows.")
-    frame.check_result("comparison", given, kind, "compare_layers")
-    comparison: Compared = given
-    return comparison
+def compared(summary: HasComparison) -> Any:
+    """The comparison of the layers of a summary."""
+    if summary.comparison is None:
+        raise ValueError("The layers were not compared, because no time was left; give more `seconds`.")
+    return summary.comparison
+
+
+def _comparison(given: Any) -> LayerComparison:
+    """The comparison itself, or that of a summary."""
+    comparison = compared(given) if isinstance(given, HasComparison) else given
+    if isinstance(comparison, LayerStability):
+        raise TypeError(
+            "`comparison` must be of layers of several partitions in each draw; got LayerStability, which its plot() "
+            "shows."
+        )
+    frame.check_result("comparison", comparison, LayerComparison, "compare_layers")
+    own: LayerComparison = comparison
+    return own
 
 
 def _window(comparison: LayerComparison) -> list[int]:
@@ -191,13 +188,11 @@ def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
     frame.add_legend(ax, entries, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
-def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
+def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot how stable layers of runs are, their numbers of clusters, and where the items of each cluster go.
 
     Parameters
     ----------
-    comparison : LayerStability or LayersSummary
-        The result of :func:`compare_layers`, or of :func:`summarize`, for layers of runs.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of three matplotlib.axes.Axes, optional
@@ -210,13 +205,13 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     Raises
     ------
     TypeError
-        If `comparison` is something else, or `axes` holds other things.
+        If `axes` holds other things.
     ValueError
-        If it has one layer only, no time was left to compare the layers, or there are more or fewer `axes`.
+        If there is one layer only, or there are more or fewer `axes`.
 
     See Also
     --------
-    plot_layers : Plot layers of draws, which are paired.
+    LayerComparison.plot : Plot layers of draws, which are paired.
     plot_alluvial : Plot the consensus partitions alone.
 
     Notes
@@ -238,11 +233,10 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     >>> import posterior_consensus as pc
     >>> runs = [[0, 0, 1, 1]] * 4 + [[0, 0, 1, 2], [0, 1, 2, 2]] * 2
     >>> compared = pc.compare_layers(pc.as_runs(runs, groups=[0.5] * 4 + [1.0] * 4), random_seed=1)
-    >>> axes = pc.plot_layer_stability(compared)
+    >>> axes = compared.plot()
     >>> [ax.get_ylabel() for ax in axes]
     ['stability', 'clusters', '4 items']
     """
-    comparison = _comparison(comparison, LayerStability)
     names = comparison.layers[:_MOST_COLUMNS]
     if len(names) < 2:
         raise ValueError("`comparison` must have at least two layers; got one.")
@@ -269,11 +263,11 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     return grid
 
 
-def printed_layers(comparison: HasComparison, width: Width, figsize: Size, *, are_runs: bool) -> Grid:
+def printed_layers(comparison: LayerComparison | LayerStability, width: Width, figsize: Size) -> Grid:
     """Plot layers of draws, or of runs, at a width of print."""
-    plot, down = (plot_layer_stability, _RUNS_DOWN) if are_runs else (plot_layers, _DOWN)
     with frame.in_print(width, figsize) as across:
-        grid = plot(comparison, figsize=(across, down))
+        down = _RUNS_DOWN if isinstance(comparison, LayerStability) else _DOWN
+        grid: Grid = comparison.plot(figsize=(across, down))
         frame.fit_labels(grid.reshape(-1, 1))
     return grid
 
@@ -382,7 +376,7 @@ def plot_layer_distances(
 
     See Also
     --------
-    plot_layers : where the items go from layer to layer.
+    LayerComparison.plot : where the items go from layer to layer.
 
     Notes
     -----
@@ -400,7 +394,7 @@ def plot_layer_distances(
     >>> axes[1].get_xlabel()
     'lag (steps of layer)'
     """
-    comparison = _comparison(comparison, LayerComparison)
+    comparison = _comparison(comparison)
     labels = {
         "expected_loss": frame.axis_label(f"expected loss, {short_name_of(comparison.loss)}", comparison.loss.unit),
         "ari": "expected adjusted Rand index",
@@ -452,7 +446,7 @@ def plot_layer_items(
         partitions are plotted, or memberships by name, whose probabilities are plotted: of layers, or of several
         numbers of clusters.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items, as for :func:`plot_membership`: by their clusters in the first layer, then in the next ones.
+        Order of the items, as for :meth:`Membership.plot`: by their clusters in the first layer, then in the next ones.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -471,8 +465,8 @@ def plot_layer_items(
 
     See Also
     --------
-    plot_layers : Plot where the items of each cluster go.
-    plot_membership : Plot the memberships of one partition.
+    LayerComparison.plot : Plot where the items of each cluster go.
+    Membership.plot : Plot the memberships of one partition.
 
     Notes
     -----
@@ -490,7 +484,7 @@ def plot_layer_items(
     'item, by cluster of 0'
     """
     if isinstance(layers, (HasComparison, LayerComparison)):
-        comparison = _comparison(layers, LayerComparison)
+        comparison = _comparison(layers)
         grid, shown = _draw_partitions(comparison.partitions, order, figsize, axes)
         _mark_moves(grid[0], comparison, shown)
         return grid

@@ -30,8 +30,6 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
 
     Parameters
     ----------
-    links : Links or ScoredLinks
-        The result of :func:`links`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : sequence of two matplotlib.axes.Axes, optional
@@ -45,7 +43,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     Raises
     ------
     TypeError
-        If `links` is not a Links or ScoredLinks, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If there are not two `axes`, or four for scored pairs. If the partition of scored pairs breaks a constraint.
 
@@ -70,11 +68,10 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
-    >>> axes = pc.plot_links(pc.links(draws, [0, 0, 1, 2]))
+    >>> axes = pc.links(draws, [0, 0, 1, 2]).plot()
     >>> [name.get_text() for name in axes[0, 1].get_yticklabels()]
     ['2 and 3', '0 and 1']
     """
-    frame.check_result("links", links, (Links, ScoredLinks), "links")
     if isinstance(links, ScoredLinks):
         grid = frame.grid_axes(axes, figsize, 2, 2, 10.0, 8.0)
         draw_scores(grid[0, 0], links)
@@ -229,7 +226,7 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     See Also
     --------
     links : Compute the links.
-    plot_links : Plot the links by posterior similarity.
+    Links.plot : Plot the links by posterior similarity.
 
     Notes
     -----

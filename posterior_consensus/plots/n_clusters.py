@@ -132,8 +132,6 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
 
     Parameters
     ----------
-    losses : LossByNClusters
-        Result of :func:`loss_by_n_clusters`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -147,7 +145,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     Raises
     ------
     TypeError
-        If `losses` is not a LossByNClusters, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If the number of `axes` is wrong, or `figsize` is invalid.
 
@@ -164,11 +162,10 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2]]
-    >>> axes = pc.plot_loss_by_n_clusters(pc.loss_by_n_clusters(draws, random_seed=1))
+    >>> axes = pc.loss_by_n_clusters(draws, random_seed=1).plot()
     >>> [float(bar.get_height()) for bar in axes[1].patches]
     [0.0, 0.75, 0.25, 0.0]
     """
-    frame.check_result("losses", losses, LossByNClusters, "loss_by_n_clusters")
     table = losses.table
     numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
     size, ratios = (5.6, 4.6 if drawn else 3.2), (2.0, 1.0)[: 1 + drawn]
@@ -198,8 +195,6 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
 
     Parameters
     ----------
-    merges : ClusterMerges
-        Result of :func:`cluster_merges`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -212,8 +207,6 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
 
     Raises
     ------
-    TypeError
-        If `merges` is not a ClusterMerges.
     ValueError
         If `figsize` is invalid.
 
@@ -231,11 +224,11 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1, 2], [0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]
-    >>> ax = pc.plot_dendrogram(pc.cluster_merges(draws, [0, 0, 1, 1, 2], loss="binder"))
+    >>> ax = pc.cluster_merges(draws, [0, 0, 1, 1, 2], loss="binder").plot()
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['0\n(n = 2)', '1\n(n = 2)', '2\n(n = 1)']
     """
-    frame.check_result("merges", merges, ClusterMerges, "cluster_merges")
+    frame.check_matplotlib()
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import NullLocator
 
@@ -288,8 +281,6 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
 
     Parameters
     ----------
-    similarity : ComponentSimilarity
-        The result of :func:`component_similarity`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of two matplotlib.axes.Axes, optional
@@ -303,7 +294,7 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     Raises
     ------
     TypeError
-        If `similarity` is not a ComponentSimilarity, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If there are not two `axes`, or `figsize` is invalid.
 
@@ -321,11 +312,10 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     --------
     >>> import posterior_consensus as pc
     >>> labels, mean = [[0, 1, 2, 2], [1, 0, 2, 2]], [[0.0, 0.3, 9.0], [0.2, 0.0, 8.0]]
-    >>> axes = pc.plot_component_similarity(pc.component_similarity(labels, mean=mean, sd=1.0))
+    >>> axes = pc.component_similarity(labels, mean=mean, sd=1.0).plot()
     >>> axes[0].lines[0].get_ydata().round(2)
     array([1.  , 0.02, 0.  , 0.  ])
     """
-    frame.check_result("similarity", similarity, ComponentSimilarity, "component_similarity")
     grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 4.6, height_ratios=(1.4, 1.0)).ravel()
     table = similarity.to_dataframe()
     occurs = table.index[(table["components"] > 0) | (table["clusters"] > 0)]

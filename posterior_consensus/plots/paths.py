@@ -38,8 +38,6 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
 
     Parameters
     ----------
-    path : LossPath
-        Result of :func:`loss_path`.
     cmap : str or matplotlib.colors.Colormap, optional
         Colours from the nearest to the farthest neighbours; by default blues that fade into the page.
     figsize : (float, float), optional
@@ -54,8 +52,6 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
 
     Raises
     ------
-    TypeError
-        If `path` is not a LossPath.
     ValueError
         If `cmap` or `figsize` are invalid.
 
@@ -75,11 +71,11 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
-    >>> ax = pc.plot_loss_path(pc.loss_path(draws, loss="binder", random_seed=1))
+    >>> ax = pc.loss_path(draws, loss="binder", random_seed=1).plot()
     >>> ax.get_xlabel()
     'pair threshold tau'
     """
-    frame.check_result("path", path, LossPath, "loss_path")
+    frame.check_matplotlib()
     dim, table = path.parameter, path.table
     x, clusters = table[dim].values, table["n_clusters"].values
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
@@ -159,8 +155,6 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
 
     Parameters
     ----------
-    path : AgreementPath
-        Result of :func:`agreement.agreement_path`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -174,7 +168,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     Raises
     ------
     TypeError
-        If `path` is not an AgreementPath, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If there are not two `axes`, or `figsize` is invalid.
 
@@ -192,11 +186,10 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[[0, 0, 1, 1]] * 4, [[0, 0, 1, 1]] * 4, [[0, 1, 1, 1]] * 4]
-    >>> axes = pc.agreement.plot_agreement_path(pc.agreement.agreement_path(draws, prices=[0.5, 2.0], random_seed=1))
+    >>> axes = pc.agreement.agreement_path(draws, prices=[0.5, 2.0], random_seed=1).plot()
     >>> axes[0].lines[0].get_ydata().round(2)
     array([0.5, 0.5, 0.5, 1. ])
     """
-    frame.check_result("path", path, AgreementPath, "agreement_path")
     grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
     table, prices = path.table, path.table["price"].values
     line: dict[str, Any] = {"marker": "o", "linewidth": 1.2, "clip_on": False}
@@ -224,8 +217,6 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
 
     Parameters
     ----------
-    sensitivity : PriorSensitivity
-        The result of :func:`prior_sensitivity`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -239,7 +230,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     Raises
     ------
     TypeError
-        If `sensitivity` is not a PriorSensitivity, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If there are not two `axes`, or `figsize` is invalid.
 
@@ -260,11 +251,10 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 2]] * 50
     >>> others = {f"a = {a}": pc.priors.crp(a) for a in (0.5, 2.0)}
     >>> found = pc.prior_sensitivity(draws, pc.priors.crp(1.0), alternatives=others, random_seed=1)
-    >>> axes = pc.plot_prior_sensitivity(found)
+    >>> axes = found.plot()
     >>> axes[1].get_xlabel()
     'concentration'
     """
-    frame.check_result("sensitivity", sensitivity, PriorSensitivity, "prior_sensitivity")
     grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
     table, own = sensitivity.table, sensitivity.concentration
     places = np.append(table["concentration"].values, np.nan if own is None else own)
@@ -330,8 +320,6 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
 
     Parameters
     ----------
-    partial : PartialPartition
-        Result of :func:`partial_partition`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -341,11 +329,6 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     -------
     matplotlib.axes.Axes
         The axes with the plot.
-
-    Raises
-    ------
-    TypeError
-        If `partial` is not a PartialPartition.
 
     See Also
     --------
@@ -361,11 +344,10 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1, 0]] * 5 + [[0, 0, 1, 1, 1]] * 4 + [[0, 1, 1, 1, 1]]
-    >>> ax = pc.plot_partial_partition(pc.partial_partition(draws, 0.9, random_seed=1))
+    >>> ax = pc.partial_partition(draws, 0.9, random_seed=1).plot()
     >>> ax.get_xlabel()
     'assigned items, of 5'
     """
-    frame.check_result("partial", partial, PartialPartition, "partial_partition")
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     sizes, probability, draws = partial.curve["n_items"].values, partial.curve.values, partial.words.draws
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
@@ -390,8 +372,6 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
 
     Parameters
     ----------
-    components : StableComponents
-        Result of :func:`stable_components`, whose threshold is marked.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -405,7 +385,7 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     Raises
     ------
     TypeError
-        If `components` is not a StableComponents, or `ax` not an Axes.
+        If `ax` is not an Axes.
     ValueError
         If `components` has no curve, or `figsize` is invalid.
 
@@ -421,11 +401,10 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> ax = pc.plot_stable_components(pc.stable_components([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1]]))
+    >>> ax = pc.stable_components([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1]]).plot()
     >>> ax.lines[0].get_ydata()[[0, 50, 99]]
     array([1, 2, 3])
     """
-    frame.check_result("components", components, StableComponents, "stable_components")
     if components.curve is None:
         raise ValueError(
             "`components` must have a curve; it has none, as too many items differ. Give a threshold below 1."

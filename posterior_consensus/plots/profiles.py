@@ -167,8 +167,6 @@ def plot_cluster_summary(
 
     Parameters
     ----------
-    clusters : ClusterSummary
-        The result of :func:`cluster_summary`, with parameters.
     parameter : str, optional
         Name of the parameter, such as "mu" or "mu[petal length]". By default the first.
     figsize : (float, float), optional
@@ -184,7 +182,7 @@ def plot_cluster_summary(
     Raises
     ------
     TypeError
-        If `clusters` is not a ClusterSummary, or `ax` not an Axes.
+        If `ax` is not an Axes.
     ValueError
         If there is no parameter of this name, or none at all, or `figsize` is invalid.
 
@@ -203,11 +201,10 @@ def plot_cluster_summary(
     --------
     >>> import posterior_consensus as pc
     >>> labels, mu = [[0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1]], [[1.0, 8.0], [8.2, 1.2], [1.4, 8.1]]
-    >>> ax = pc.plot_cluster_summary(pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu))
+    >>> ax = pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu).plot()
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['0 (n = 2, in 100% of draws)', '1 (n = 1, in 100% of draws)']
     """
-    frame.check_result("clusters", clusters, ClusterSummary, "cluster_summary")
     if clusters.parameters is None:
         raise ValueError("`clusters` must have parameters; give them, as in cluster_summary(draws, partition, mu=mu).")
     names = clusters.parameters["parameter"].values.tolist()

@@ -96,7 +96,7 @@ def plot_psm(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        Axes for one matrix; by default those of a new figure.
+        Axes to plot on; by default those of a new figure. Only for one matrix.
     axes : array of matplotlib.axes.Axes, optional
         Axes for each chain, with ``by="chain"``; by default those of a new figure.
 
@@ -316,8 +316,6 @@ def plot_posterior_comparison(
 
     Parameters
     ----------
-    comparison : PosteriorComparison
-        The result of :func:`compare_posteriors`.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition that orders the items, typically the consensus of either posterior; lines separate at most 30
         clusters. Without it, items are ordered by average linkage on the mean of the two matrices.
@@ -342,7 +340,7 @@ def plot_posterior_comparison(
     Raises
     ------
     TypeError
-        If `comparison` is not a PosteriorComparison, or `axes` are not Axes.
+        If `axes` are not Axes.
     ValueError
         If `partition`, `n_items`, `cmap` or `figsize` are invalid, or there are not two `axes`.
 
@@ -360,11 +358,11 @@ def plot_posterior_comparison(
     --------
     >>> import posterior_consensus as pc
     >>> a, b = [[0, 0, 0, 1], [0, 0, 1, 1]] * 8, [[0, 0, 1, 1]] * 16
-    >>> axes = pc.plot_posterior_comparison(pc.compare_posteriors(a, b, n_particles=1, random_seed=1))
+    >>> axes = pc.compare_posteriors(a, b, n_particles=1, random_seed=1).plot()
     >>> [text.get_text() for text in axes[1].get_yticklabels()]
     ['2', '0', '1', '3']
     """
-    frame.check_result("comparison", comparison, PosteriorComparison, "compare_posteriors")
+    frame.check_matplotlib()
     check_count("n_items", n_items)
     colours = as_cmap(cmap)
     difference = comparison.difference

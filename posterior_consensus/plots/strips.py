@@ -125,8 +125,6 @@ def plot_credible_ball(
 
     Parameters
     ----------
-    ball : CredibleBall
-        Result of :func:`credible_ball`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the partition, as in the data, or along a coordinate of the items (its name or
         its values), such as time or position along a genome.
@@ -142,8 +140,6 @@ def plot_credible_ball(
 
     Raises
     ------
-    TypeError
-        If `ball` is not a CredibleBall.
     ValueError
         If `order` or `figsize` is invalid.
 
@@ -168,11 +164,10 @@ def plot_credible_ball(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1]] * 6 + [[0, 0, 0, 0]] * 2 + [[0, 1, 2, 3]] * 2
-    >>> ax = pc.plot_credible_ball(pc.credible_ball(draws, [0, 0, 1, 1]))
+    >>> ax = pc.credible_ball(draws, [0, 0, 1, 1]).plot()
     >>> len(ax.images)
     4
     """
-    frame.check_result("ball", ball, CredibleBall, "credible_ball")
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     partitions, captions = [ball.partition], [f"partition\n{counted(ball.n_clusters[0], 'cluster')}"]
     then = ", " if frame.extent(ax)[0] > _WIDE else "\n"
@@ -196,8 +191,6 @@ def plot_particles(
 
     Parameters
     ----------
-    particles : Particles
-        Result of :func:`particles`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the heaviest particle, as in the data, or along a coordinate of the items (its
         name or its values), such as time or position along a genome.
@@ -213,8 +206,6 @@ def plot_particles(
 
     Raises
     ------
-    TypeError
-        If `particles` are not Particles.
     ValueError
         If `order` or `figsize` is invalid.
 
@@ -243,11 +234,10 @@ def plot_particles(
     --------
     >>> import posterior_consensus as pc
     >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
-    >>> ax = pc.plot_particles(found)
+    >>> ax = found.plot()
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
     ['weight 0.60 (0.3), 2 clusters', 'weight 0.40 (0.3), 2 clusters', 'co-members, that change']
     """
-    frame.check_result("particles", particles, Particles, "particles")
     partitions = particles.partitions.values
     errors = ["" if np.isnan(error) else f" ({error:.2g})" for error in particles.weights_mcse.values]
     captions = [
@@ -288,8 +278,6 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
 
     Parameters
     ----------
-    modes : PartitionModes
-        Result of :func:`consensus.fit_modes`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the first mode, as in the data, or along a coordinate of the items (its name
         or its values), such as time or position along a genome.
@@ -305,8 +293,6 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
 
     Raises
     ------
-    TypeError
-        If `modes` is not a PartitionModes.
     ValueError
         If `order` or `figsize` is invalid.
 
@@ -321,17 +307,17 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     first mode's cluster matched to them (most items in common over all one-to-one matchings). An item fades as the
     membership in its cluster falls; membership is 1 if draws around the mode differ from its partition by noise only.
     Items of noise are grey. A draw's darkness (brightness on a dark page) is the responsibility. Draws of a chain are
-    in order, so a chain's stay in a mode is a block. Many clusters or items are sampled as in :func:`plot_particles`.
+    in order, so a chain's stay in a mode is a block. Many clusters or items are sampled as in :meth:`Particles.plot`.
 
     Examples
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
-    >>> axes = pc.consensus.plot_modes(pc.consensus.fit_modes(draws, 2, random_seed=1))
+    >>> axes = pc.consensus.fit_modes(draws, 2, random_seed=1).plot()
     >>> [tick.get_text().replace(chr(10), ", ") for tick in axes[0].get_yticklabels()]
     ['share 0.65, 2 clusters, noise 0.026', 'share 0.35, 2 clusters, noise 0.05']
     """
-    frame.check_result("modes", modes, PartitionModes, "fit_modes")
+    frame.check_matplotlib()
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     height = 1.2 + 0.6 * modes.n_modes

@@ -507,8 +507,8 @@ def stick_breaking(concentration: Any, n_components: int, *, first_label: int | 
     n_components : int
         Number of components, at least 2; it is PyMC's ``K`` plus 1. The last component has the remaining weight.
     first_label : {0, 1}, optional
-        Label of the first component. By default 0 if any label is 0, and 1 if any is `n_components`; required if
-        neither occurs.
+        Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
+        if neither occurs.
 
     Returns
     -------

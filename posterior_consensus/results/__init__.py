@@ -1,4 +1,4 @@
-"""Classes of results, and records of the work of methods."""
+"""Classes of results."""
 
 from posterior_consensus.runtime.names import public_names
 

@@ -9,7 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from datetime import datetime, time
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from operator import attrgetter
+from importlib import import_module
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -317,35 +318,37 @@ def about_errors(sizes: npt.ArrayLike, words: Words = DRAWS) -> list[tuple[str, 
 Parts = tuple[str, list[tuple[str, str]], pd.DataFrame | None]
 
 
+class _Plot:
+    """The method `plot` of a result: the function of its figure, whose parameters and documentation it has."""
+
+    def __get__(self, result: Shown | None, kind: type[Shown]) -> Any:
+        if kind._figure:
+            module, name = kind._figure.split(".")
+            figure = getattr(import_module(f"{posterior_consensus.__name__}.plots.{module}"), name)
+        else:
+            figure = _refuse
+        return figure if result is None else MethodType(figure, result)
+
+
+def _refuse(result: Shown, *arguments: Any, **options: Any) -> None:
+    """Say which figures show the result, which has none of its own."""
+    raise TypeError(f"A {type(result).__name__} has no figure of its own; {result._no_figure}.")
+
+
 class Shown:
     """A result with a display for terminals and notebooks."""
 
     _figure: ClassVar[str] = ""
-    """Name of its figure in the package; empty for a record without a figure."""
+    """Module and name of its figure in `plots`; empty for a record without a figure."""
     _no_figure: ClassVar[str] = "its numbers are in to_dataframe()"
 
-    def plot(self, *arguments: Any, **options: Any) -> Any:
-        """Plot the result by its own figure.
+    if TYPE_CHECKING:
 
-        Parameters
-        ----------
-        *arguments, **options
-            Further arguments of the figure, such as ``figsize``. The function of the figure has the name of the result,
-            or is named in the description of its class.
+        def plot(self, *arguments: Any, **options: Any) -> Any:
+            """Plot the result by its own figure."""
 
-        Returns
-        -------
-        matplotlib.axes.Axes or array of them
-            The axes of the figure.
-
-        Raises
-        ------
-        TypeError
-            If the result has no figure of its own; the message names an alternative.
-        """
-        if not self._figure:
-            raise TypeError(f"A {type(self).__name__} has no figure of its own; {self._no_figure}.")
-        return attrgetter(self._figure)(posterior_consensus)(self, *arguments, **options)
+    else:
+        plot = _Plot()
 
     def _parts(self) -> Parts:
         """Title, named values and table."""

@@ -1,4 +1,4 @@
-"""Draws with known truth, and the least possible errors on them: the random perturbation model and its theory."""
+"""Draws with known truth: the random perturbation model. What it limits is in `theory`."""
 
 from posterior_consensus.runtime.names import public_names
 

@@ -1,8 +1,1 @@
 from posterior_consensus.simulate.perturbation import random_perturbation as random_perturbation
-from posterior_consensus.simulate.theory import basic_error_bound as basic_error_bound
-from posterior_consensus.simulate.theory import bayes_error as bayes_error
-from posterior_consensus.simulate.theory import chernoff_information as chernoff_information
-from posterior_consensus.simulate.theory import draws_needed as draws_needed
-from posterior_consensus.simulate.theory import oracle_error as oracle_error
-from posterior_consensus.simulate.theory import refined_error_bound as refined_error_bound
-from posterior_consensus.simulate.theory import similarity_moments as similarity_moments

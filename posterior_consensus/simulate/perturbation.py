@@ -133,7 +133,7 @@ def random_perturbation(
     truth : array_like of shape (n_items,) or (n_modes, n_items), optional
         True clusters from 0 to n_clusters - 1, instead of random ones of the given `sizes`.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same draws.
+        The same seed gives the same result.
 
     Returns
     -------

@@ -60,8 +60,8 @@ def chernoff_information(n_clusters: int, noise: npt.ArrayLike) -> Any:
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> print(round(pc.simulate.chernoff_information(6, 0.45), 4))
+    >>> from posterior_consensus.simulate.theory import chernoff_information
+    >>> print(round(chernoff_information(6, 0.45), 4))
     0.3106
     """
     n_clusters = _classes(n_clusters)
@@ -109,8 +109,8 @@ def bayes_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> print(f"{pc.simulate.bayes_error(6, 0.45, n_draws=20):.2g}")
+    >>> from posterior_consensus.simulate.theory import bayes_error
+    >>> print(f"{bayes_error(6, 0.45, n_draws=20):.2g}")
     0.00022
     """
     n_clusters, noise, n_draws = _classes(n_clusters), _noise(noise), check_count("n_draws", n_draws)
@@ -159,8 +159,8 @@ def oracle_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> print(f"{pc.simulate.oracle_error(6, 0.65, n_draws=20):.3f}")
+    >>> from posterior_consensus.simulate.theory import oracle_error
+    >>> print(f"{oracle_error(6, 0.65, n_draws=20):.3f}")
     0.043
     """
     n_clusters, noise, n_draws = _classes(n_clusters), _noise(noise), check_count("n_draws", n_draws)
@@ -226,8 +226,8 @@ def draws_needed(n_clusters: int, noise: float, *, error: float) -> int:
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> pc.simulate.draws_needed(6, 0.45, error=0.01)
+    >>> from posterior_consensus.simulate.theory import draws_needed
+    >>> draws_needed(6, 0.45, error=0.01)
     21
     """
     information = chernoff_information(n_clusters, _noise(noise))
@@ -271,8 +271,8 @@ def similarity_moments(n_clusters: int, noise: float, *, n_draws: int = 1) -> Si
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> moments = pc.simulate.similarity_moments(6, 0.45, n_draws=20)
+    >>> from posterior_consensus.simulate.theory import similarity_moments
+    >>> moments = similarity_moments(6, 0.45, n_draws=20)
     >>> print(round(moments.within, 4), round(moments.between, 4))
     0.4187 0.1163
     """
@@ -320,8 +320,8 @@ def basic_error_bound(sizes: npt.ArrayLike, noise: float, *, n_draws: int, const
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> print(f"{pc.simulate.basic_error_bound([250, 250], 0.1, n_draws=1_000):.4f}")
+    >>> from posterior_consensus.simulate.theory import basic_error_bound
+    >>> print(f"{basic_error_bound([250, 250], 0.1, n_draws=1_000):.4f}")
     0.0010
     """
     counts = as_numbers("sizes", sizes)
@@ -363,7 +363,7 @@ def refined_error_bound(n_clusters: int, noise: float, *, n_draws: int, slack: f
 
     See Also
     --------
-    posterior_consensus.consensus.refine_partition : The refinement.
+    posterior_consensus.consensus.refinement.refine_partition : The refinement.
     oracle_error : The least expected error.
 
     Notes
@@ -376,8 +376,8 @@ def refined_error_bound(n_clusters: int, noise: float, *, n_draws: int, slack: f
 
     Examples
     --------
-    >>> import posterior_consensus as pc
-    >>> print(f"{pc.simulate.refined_error_bound(6, 0.45, n_draws=20):.4f}")
+    >>> from posterior_consensus.simulate.theory import refined_error_bound
+    >>> print(f"{refined_error_bound(6, 0.45, n_draws=20):.4f}")
     0.0020
     """
     if not isinstance(slack, (int, float, np.number)) or not 0 <= slack < 1:

@@ -412,7 +412,7 @@ def as_partition_draws(
         Name of the label variable. By default, the only variable with the sample dimensions, one further dimension and
         labels as values. In a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
     group : str
-        Group of an InferenceData, DataTree or file; tables and arrays have none.
+        Group of an InferenceData, DataTree or file. Tables and arrays have none.
     sample_dims : str or sequence of str, optional
         Dimensions that run over draws. By default as in ArviZ 1: the attribute ``sample_dims`` of the data, else the
         setting ``rcParams["data.sample_dims"]``, usually "chain" and "draw". If these are absent, "sample" is used.
@@ -427,7 +427,8 @@ def as_partition_draws(
         New NetCDF file for the labels. By default they are in memory, or in a temporary file if they come from a file
         and are large; see Notes.
     progressbar : bool
-        Whether to show progress and time left while labels are written to or read from a store.
+        Whether to show progress if the work takes more than a second. Such work is to write labels to a store, or to
+        read them from one.
 
     Returns
     -------
@@ -532,7 +533,8 @@ def as_allocation_probabilities(
     weights, log_weights : array_like, optional
         Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     random_seed : int, Generator, SeedSequence or None
-        Seed for sampling `labels` from the probabilities; None samples the same labels each time.
+        The same seed gives the same result. It samples `labels` from the probabilities; None samples the same labels
+        each time.
 
     Returns
     -------
@@ -619,9 +621,10 @@ def allocation_probabilities(
         DataArray gives the items its dimension and coordinates. If parameters have a value for each item, as in
         mixtures of regressions, first put the new covariates into the model by ``pm.set_data``.
     random_seed : int, Generator, SeedSequence or None
-        Seed for sampling the result's `labels` from the probabilities; None samples the same labels each time.
+        The same seed gives the same result. It samples the result's `labels` from the probabilities; None samples the
+        same labels each time.
     progressbar : bool
-        Whether to show a progress bar after a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

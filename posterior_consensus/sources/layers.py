@@ -58,7 +58,7 @@ def as_layers(
         Dimension that runs over layers; of arrays, tables and dicts of arrays, by default the first after the draws'.
         For runs and dicts of draws, the name to give it, by default "layer".
     item_dim : str, optional
-        Dimension that runs over items; by default the one that is left.
+        Dimension that runs over items; by default the remaining dimension.
     missing : scalar
         Label of an item that a layer does not have, where layers are along a dimension; by default NaN, and -1, say, in
         arrays of integers. The item is missing in all draws of the layer, or in none. Variables or draws of single
@@ -67,9 +67,9 @@ def as_layers(
         Whether the layers follow each other. By default they do if their names (the coordinate, or the keys of a dict
         or of `var_name`) are increasing numbers or times, or the dimension has no coordinate. Groups are sorted.
     group : str
-        Group of InferenceData or a DataTree that holds the variables. By default "posterior".
+        Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str, optional
-        Dimensions of the draws; by default as :func:`as_partition_draws` finds them.
+        Dimensions that run over draws; by default as in :func:`as_partition_draws`.
     weights : array_like of shape (n_draws,) or DataArray, optional
         Weight of each draw, with all its layers; by default equal.
     log_weights : array_like of shape (n_draws,) or DataArray, optional

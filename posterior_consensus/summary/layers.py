@@ -27,7 +27,7 @@ from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.frame import Grid, Width
-from posterior_consensus.plots.layers import plot_layer_stability, plot_layers, printed_layers
+from posterior_consensus.plots.layers import compared, printed_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.display import counted, name_of
@@ -238,7 +238,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def plot(self, *, figsize: tuple[float, float] | None = None, width: Width = None, axes: Any = None) -> Grid:
         """Plot the clusters of each layer and where their items go.
 
-        Layers of draws are plotted by :func:`plot_layers`, layers of runs by :func:`plot_layer_stability`.
+        It is the figure of the `comparison`: a :class:`LayerComparison` of draws, a :class:`LayerStability` of runs.
 
         Parameters
         ----------
@@ -261,9 +261,9 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         if width is not None:
             if axes is not None:
                 raise ValueError("`width` is for a new figure, and `axes` has one already; give one of the two.")
-            return printed_layers(self, width, figsize, are_runs=self.layers.are_runs)
-        plot = plot_layer_stability if self.layers.are_runs else plot_layers
-        return plot(self, figsize=figsize, axes=axes)
+            return printed_layers(compared(self), width, figsize)
+        grid: Grid = compared(self).plot(figsize=figsize, axes=axes)
+        return grid
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.

@@ -106,7 +106,7 @@ def summarize(
     prob : float in (0, 1)
         Probability of the credible ball; not with scored pairs, which have no draws.
     group : str
-        Group of an InferenceData, DataTree or file that holds the draws.
+        Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str, optional
         Dimensions that run over draws; by default as in :func:`as_partition_draws`.
     item_dim : str, optional
@@ -116,14 +116,14 @@ def summarize(
     modes : bool
         Whether to search for further modes: groups of draws, each around a partition of its own.
     seconds : float, optional
-        Time limit of the call; by default none. The search gets half of the time left after reading the draws, and
-        each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them.
-        Reading, one short search, the credible ball and the items' uncertainty are never skipped; Ctrl-C in a search
-        ends or skips all steps after it. With a limit, results depend on the machine. Layers share the time equally.
+        Time limit. With one, the result depends on the machine. The search gets half of the time left after reading the
+        draws, and each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out`
+        lists them. Reading, one short search, the credible ball and the items' uncertainty are never skipped; Ctrl-C in
+        a search ends or skips all steps after it. Layers share the time equally.
     random_seed : int, Generator, SeedSequence or None
-        Seed of the searches; with None, results of repeated calls may differ.
+        The same seed gives the same result. With None, results of repeated calls may differ.
     progressbar : bool
-        Whether to show progress if a step takes more than a second.
+        Whether to show progress if the work takes more than a second.
     **options
         Further arguments of :func:`consensus_partition`, such as ``method`` or ``n_clusters``.
 

@@ -123,7 +123,7 @@ def test_bad_arguments_are_named(rng):
         (lambda x: summary(draws=x, mu=mu), pc.as_partition_draws(labels), TypeError, ["PartitionDraws", "renumbered"]),
         (lambda x: summary(mu=x, first_label=0), np.full_like(mu, np.nan), ValueError, ["`mu` must be finite"]),
         (lambda x: summary(mu=x), mu[:7], ValueError, ["`mu`", "draws first"]),
-        (pc.plot_cluster_summary, bare, ValueError, ["`clusters` must have parameters"]),
-        (lambda x: pc.plot_cluster_summary(named, x), "nu", ValueError, ["`parameter`", "'mu'; got 'nu'"]),
+        (lambda x: x.plot(), bare, ValueError, ["`clusters` must have parameters"]),
+        (lambda x: named.plot(x), "nu", ValueError, ["`parameter`", "'mu'; got 'nu'"]),
     ]:
         check(function, argument, error, parts)

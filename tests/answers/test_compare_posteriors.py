@@ -268,13 +268,12 @@ def test_few_draws_have_unknown_errors():
 def test_the_plot():
     found = of_two()
     table = found.to_dataframe()
-    matrix, items = pc.plot_posterior_comparison(found, TRUTH, n_items=5)
+    matrix, items = found.plot(TRUTH, n_items=5)
     assert [text.get_text() for text in items.get_yticklabels()] == list(table.index[:5])
     np.testing.assert_allclose(items.containers[0].lines[0].get_xdata(orig=False), table["difference"][:5])
     shown = matrix.images[0].get_array()
     assert shown[:6, :6].mean() < -0.1 and np.abs(shown).max() == pytest.approx(np.abs(found.difference).max())
-    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`comparison` must be", "compare_posteriors()"])
-    check(lambda n: pc.plot_posterior_comparison(found, n_items=n), 0, ValueError, ["`n_items`", "at least 1"])
+    check(lambda n: found.plot(n_items=n), 0, ValueError, ["`n_items`", "at least 1"])
 
 
 def test_bad_arguments():

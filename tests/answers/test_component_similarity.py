@@ -219,7 +219,7 @@ def test_one_component_one_item_one_draw():
     for similarity in (one, alone):
         assert pc.consensus_partition(similarity, loss=MEAN_TAU, **QUIET).n_clusters == 1
     assert "1 components" in repr(one)
-    shares, probabilities = pc.plot_component_similarity(alone)
+    shares, probabilities = alone.plot()
     assert "distance" in shares.get_ylabel() and probabilities.patches[0].get_height() == 1
 
 

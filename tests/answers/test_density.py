@@ -68,7 +68,7 @@ def test_one_answer_is_one_mode_and_two_are_two():
     np.testing.assert_array_equal(density.modes, [ONE, OTHER])
     for part in ("2 separated modes", "exp(-VI / ", "200 draws, every one", "p-values are at least 0.0049"):
         assert part in repr(density)
-    highest, other = sorted(pc.plot_density_peaks(density).collections[1].get_offsets().tolist(), reverse=True)
+    highest, other = sorted(density.plot().collections[1].get_offsets().tolist(), reverse=True)
     assert highest[1] == density.to_higher.max()
     assert other[1] == pytest.approx(pc.partition_loss(ONE, OTHER, loss=density.loss))
     np.testing.assert_allclose(density.modes["weight"], [0.6, 0.4], atol=0.05)
@@ -187,7 +187,6 @@ def test_bad_input(monkeypatch):
     density = density_of(GOOD)
     check_all(density.least_score, [(prob, ValueError, "`prob`", "between 0 and 1") for prob in (0, 1, 1.5)])
     check(density.score, [0, 1], ValueError, ["`partitions`", "all 4 items; got 2"])
-    check(pc.plot_density_peaks, 3, TypeError, ["`density` must be", "partition_density()"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
     check(pc.partition_density, GOOD, MemoryError, ["losses of 4 draws against 4", "128 B"])
 

@@ -95,14 +95,14 @@ def test_tables_have_the_names_of_items_and_clusters():
     ]
     assert found.uncertain["second"].tolist() == ["$x"]
     assert found.n_by_certainty == (1, 1, 0)
-    pc.plot_links(found)[0, 0].figure.canvas.draw()  # a dollar is no mathematics
+    found.plot()[0, 0].figure.canvas.draw()  # a dollar is no mathematics
 
 
 def test_degenerate_draws():
     for name, draws in DEGENERATE.items():
         found = pc.links(draws, draws[0])
         assert repr(found).startswith("Links: ") and len(found.to_dataframe()) == found.pairs.sizes["link"], name
-        pc.plot_links(found)
+        found.plot()
         pc.plot_cluster_sizes(found)
 
 
@@ -139,7 +139,6 @@ def test_words_of_errors():
     check(of_prior, 1.0, TypeError, ["`prior` must be a PartitionPrior"])
     check(of_prior, stick, ValueError, ["a prior on partitions", "priors.crp"])
     check(lambda x: pc.links(x, TRUTH), pairs, ValueError, ["`links` needs posterior draws"])
-    check(pc.plot_links, Z, TypeError, ["`links` must be", "links()"])
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_errors_are_of_paired_differences_and_drawn(posterior_tree):
         np.testing.assert_allclose(found.table[column], expected, rtol=1e-12, atol=1e-15)
     assert repr(found).startswith("LossByNClusters: 1 to 5 clusters\n  least ") and found.best in found.within_error
     assert found.partitions.dims[1] == "obs" and found.to_dataframe().index.name == "n_clusters"
-    upper, lower = pc.plot_loss_by_n_clusters(found)
+    upper, lower = found.plot()
     line = upper.containers[0].lines[0]
     np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3, 5])
     np.testing.assert_array_equal(line.get_ydata(), found.table["expected_loss"])
@@ -88,7 +88,7 @@ def test_errors_are_of_paired_differences_and_drawn(posterior_tree):
     assert upper.get_ylabel() == "expected VI (bits)"
     plt.close("all")
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(posterior_tree))
-    (only,) = pc.plot_loss_by_n_clusters(pc.loss_by_n_clusters(pairs, loss="binder", n_clusters=[2, 3], **QUIET))
+    (only,) = pc.loss_by_n_clusters(pairs, loss="binder", n_clusters=[2, 3], **QUIET).plot()
     assert only.get_ylabel() == "expected Binder loss" and only.get_xlabel() == "number of clusters"
 
 
@@ -104,7 +104,6 @@ def test_bad_arguments():
         check_all(lambda value, name=argument: pc.loss_by_n_clusters(GOOD, **{name: value}), cases)
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(GOOD))
     check(lambda x: pc.loss_by_n_clusters(x, loss="vi"), pairs, ValueError, ["'vi'", "posterior draws"])
-    check(pc.plot_loss_by_n_clusters, GOOD, TypeError, ["`losses`", "loss_by_n_clusters()"])
 
 
 @pytest.mark.parametrize(("at", "numbers"), [(10, [2, 3, 4, 5]), (60, [2, 3, 4, 5]), (10, None)])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.search.local_search import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
@@ -98,7 +99,7 @@ def test_path_is_consistent_though_searches_miss_the_optimum(loss):
 
     def careless(draws, loss, task):
         found.append(draws.labels[task.rng.integers(draws.n_draws)] % task.rng.integers(1, 7))
-        return pc.consensus.Candidate(found[-1])
+        return Candidate(found[-1])
 
     path = find(draws, loss, np.repeat(GRID[loss], 4) + np.tile([0, 0.01, 0.02, 0.03], 5), method=careless)
     for i, a in enumerate(path.table["a"].values):
@@ -114,7 +115,7 @@ def test_path_is_consistent_though_searches_miss_the_optimum(loss):
 def test_a_partition_of_its_own_value_is_kept_where_another_is_as_good():
     draws = DEGENERATE["one cluster or singletons"]  # at tau = 1/2 all partitions are equally good
     by_name = {"binder(a=1.2)": [0, 0, 0, 0], "binder": [0, 0, 1, 1], "binder(a=0.8)": [0, 1, 2, 3]}
-    path = find(draws, "binder", [0.4, 0.5, 0.6], method=lambda _, loss, __: pc.consensus.Candidate(by_name[loss.name]))
+    path = find(draws, "binder", [0.4, 0.5, 0.6], method=lambda _, loss, __: Candidate(by_name[loss.name]))
     np.testing.assert_array_equal(path.table["n_clusters"], [1, 2, 4])
 
 

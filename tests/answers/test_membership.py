@@ -230,12 +230,11 @@ def test_a_matrix_alone_and_other_items_are_refused():
     check(lambda x: pc.membership(x, [0, 0, 1, 1]), pairs, ValueError, ["posterior draws", "similarity matrix"])
     check(lambda x: pc.membership(GOOD, x), [0, 0, 1], ValueError, ["`partition`", "all 4 items; got 3"])
     check(lambda x: pc.membership(GOOD, x), named, ValueError, ["`partition`", "'elsewhere'"])
-    check(pc.plot_membership, GOOD, TypeError, ["`membership`", "membership()", "got ndarray"])
 
 
 def test_bars_are_stacked_from_the_own_cluster_upwards(rng):
     found = pc.membership(noisy_draws(rng, 50, 9, 4, 0.4), PARTITION + 3)
-    ax = pc.plot_membership(found)
+    ax = found.plot()
     order = np.lexsort([-found.own.values, found.cluster.values])
     assert [to_hex(patch.get_facecolor()) for patch in ax.patches] == [c.lower() for c in (*COLOURS[3:6], OPEN)]
     bars = [patch.get_data() for patch in ax.patches]
@@ -247,9 +246,9 @@ def test_bars_are_stacked_from_the_own_cluster_upwards(rng):
     assert_allclose(bars[-1].values, 1.0)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["3", "4", "5", "elsewhere"]
     tops = np.cumsum(found.probabilities.values, axis=1)  # in the order of the data all have clusters in one order
-    for k, bar in enumerate(patch.get_data() for patch in pc.plot_membership(found, order="data").patches):
+    for k, bar in enumerate(patch.get_data() for patch in found.plot(order="data").patches):
         assert_allclose(bar.values, tops[:, k], rtol=0, atol=1e-12)
         assert_allclose(bar.baseline, tops[:, k] - found.probabilities.values[:, k], rtol=0, atol=1e-12)
-    check(lambda order: pc.plot_membership(found, order=order), None, ValueError, ["`order`", "'data'", "got None"])
-    pc.plot_membership(pc.membership(np.zeros((3, 1), int), [0])).figure.canvas.draw()
+    check(lambda order: found.plot(order=order), None, ValueError, ["`order`", "'data'", "got None"])
+    pc.membership(np.zeros((3, 1), int), [0]).plot().figure.canvas.draw()
     plt.close("all")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.losses import partition_losses
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import check
@@ -28,7 +29,7 @@ def expected(draws, labels, loss):
     return reference.expected(labels, draws.labels, reference.LOSSES[loss], draws.weights)
 
 
-@pytest.mark.parametrize("loss", [*pc.LOSSES, *pc.losses.PAIR_LOSSES])
+@pytest.mark.parametrize("loss", [*pc.LOSSES, *partition_losses.PAIR_LOSSES])
 def test_every_merge_is_the_cheapest(loss):
     draws = drawn(1)
     labels = reference.canonical(np.random.default_rng(1).integers(5, size=14))
@@ -66,7 +67,7 @@ def test_a_result_is_merged_under_its_own_loss_with_errors_of_losses_and_of_diff
 def test_a_matrix_gives_what_its_draws_give():
     draws, labels = drawn(6), np.arange(14) % 5
     pairs = pc.as_pair_similarity(draws)
-    for loss in ("binder", *pc.losses.PAIR_LOSSES):
+    for loss in ("binder", *partition_losses.PAIR_LOSSES):
         one, other = (pc.cluster_merges(source, labels, loss=loss) for source in (draws, pairs))
         np.testing.assert_array_equal(one.partitions, other.partitions)
         np.testing.assert_allclose(one.table["expected_loss"], other.table["expected_loss"], atol=1e-13)
@@ -82,7 +83,7 @@ def test_degenerate_draws():
         merges = pc.cluster_merges(draws, draws[0], loss="nid")
         assert merges.table.sizes["n_clusters"] == len(np.unique(draws[0]))
         assert np.isfinite(merges.table["expected_loss"]).all()
-        pc.plot_dendrogram(merges).figure.canvas.draw()
+        merges.plot().figure.canvas.draw()
         plt.close("all")
 
 
@@ -91,7 +92,7 @@ def test_bars_of_the_tree_are_losses_and_no_two_branches_cross(rng):
     merges = pc.cluster_merges(np.where(rng.random((30, 40)) < 0.15, rng.integers(7, size=(30, 40)), truth), truth)
     losses = merges.table["expected_loss"].values
     assert np.all(np.diff(losses) > 0)  # otherwise branches may cross
-    ax = pc.plot_dendrogram(merges)
+    ax = merges.plot()
     bars = np.array([path.vertices for path in ax.collections[0].get_paths()])
     leaves = [int(label.get_text().split("\n")[0]) for label in ax.get_xticklabels()]
     at, height = [[leaves.index(k)] for k in range(7)], [losses[0]] * 7
@@ -103,4 +104,3 @@ def test_bars_of_the_tree_are_losses_and_no_two_branches_cross(rng):
         assert at[-1][-1] - at[-1][0] == len(at[-1]) - 1
     assert ax.get_ylabel() == "expected VI (bits)"
     plt.close("all")
-    check(pc.plot_dendrogram, [1, 2], TypeError, ["`merges`", "cluster_merges()", "got list"])

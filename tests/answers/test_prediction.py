@@ -64,7 +64,7 @@ def test_a_component_without_known_items_is_elsewhere(new):
     for partition in (["a", "a"], [0, 1]):
         two = pc.as_allocation_probabilities([[[0.1, 0.9], [0.8, 0.2]]])
         predicted = pc.predict_allocation(two, known, partition=partition)
-        ax = pc.plot_membership(predicted)
+        ax = predicted.plot()
         assert [text.get_text() for text in ax.get_legend().get_texts()] == [
             *map(str, dict.fromkeys(partition)),
             "elsewhere",
@@ -201,7 +201,7 @@ def test_an_outlier_has_too_few_draws_and_no_probability(rng):
     table = predicted.to_dataframe()
     assert table["cluster"].isna().tolist() == [False, True] and table["other"].isna().tolist() == [False, True]
     assert "not estimated" in repr(predicted) and "`reason`" in repr(predicted)
-    pc.plot_membership(predicted)
+    predicted.plot()
     pc.plot_regimes([0.0, 11.0], predicted)
     plt.close("all")
     restored = results.Membership.from_dataset(predicted.to_dataset())

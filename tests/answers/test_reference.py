@@ -66,7 +66,7 @@ def test_a_cluster_summary_has_the_numbers_of_its_partition(z):
     assert found.allocation["to"].values.tolist() == ["0", "2", "5", "elsewhere"]
     assert_array_equal(found.allocation, plain.allocation[:, [1, 2, 0, 3]])
     assert "5: 0." in repr(found)
-    ax = pc.plot_cluster_summary(found)
+    ax = found.plot()
     assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == ["0", "2", "5"]
     spans = [collection for collection in ax.collections if isinstance(collection, LineCollection)]
     for span in spans:
@@ -107,7 +107,7 @@ def test_particles_have_the_numbers_of_their_reference():
     assert_array_equal(found.losses(), plain.losses())
     assert_array_equal(found.meet(), plain.meet())
     assert_array_equal(found.contributions(0, 1), plain.contributions(0, 1))
-    captions = [[tick.get_text() for tick in pc.plot_particles(one).get_yticklabels()] for one in (found, plain)]
+    captions = [[tick.get_text() for tick in one.plot().get_yticklabels()] for one in (found, plain)]
     assert captions[0] == captions[1]
     for function in (pc.plot_draws_map, pc.membership):
         function(draws, found.partitions[0])

@@ -258,4 +258,4 @@ def test_figure():
     assert [name.get_text() for name in axes[1, 0].get_yticklabels()] == ["d and e", "b and c"]
     assert [name.get_text() for name in axes[1, 1].get_yticklabels()][-1] == "d and e"
     assert isinstance(example(), ScoredLinks) and isinstance(example().pairs, xr.Dataset)
-    pc.plot_links(pc.links(scored_pairs(2, {}), [0, 1]))
+    pc.links(scored_pairs(2, {}), [0, 1]).plot()

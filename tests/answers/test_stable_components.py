@@ -94,7 +94,7 @@ def test_many_items_need_no_matrix_at_level_1(monkeypatch, draws):
     monkeypatch.setattr("posterior_consensus.answers.links._MOST_IN_CURVE", 5)
     found = pc.stable_components(draws)
     assert found.curve is None and found.n_components == len(np.unique(draws.T, axis=0))
-    check(pc.plot_stable_components, found, ValueError, ["`components`", "curve"])
+    check(lambda x: x.plot(), found, ValueError, ["`components`", "curve"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
     check(lambda threshold: pc.stable_components(draws, threshold), 0.9, MemoryError, ["At threshold 1"])
 

@@ -6,6 +6,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.bounds import certificate
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.results import display
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
@@ -157,7 +158,7 @@ def test_a_bound_above_the_loss_is_a_defect_and_no_proof(name, monkeypatch, rng)
 
 def test_a_method_proves_nothing_by_a_bound_that_is_too_high():
     def method(draws, loss, task):
-        return pc.consensus.Candidate(draws.labels[0], lower_bound=0.1876)
+        return Candidate(draws.labels[0], lower_bound=0.1876)
 
     draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     with pytest.raises(RuntimeError, match=r"0\.1875.*0\.1876.*defect"):

@@ -6,6 +6,9 @@ import numpy as np
 
 import posterior_consensus as pc
 from posterior_consensus import consensus, diagnostics
+from posterior_consensus.answers.encodings import a_strings, from_a_strings
+from posterior_consensus.consensus.impurity import summed_impurity
+from posterior_consensus.consensus.refinement import refine_partition
 
 MODULES = ["agreement", "consensus", "diagnostics", "experts", "losses", "priors", "results", "simulate"]
 TOP = [name for name in pc.__all__ if not name.startswith("_") and name not in MODULES]
@@ -22,6 +25,10 @@ def public_names():
 
 PUBLIC = public_names()
 BY_NAME = {name.rpartition(".")[2]: value for name, value in PUBLIC.items()}  # without the module
+BY_NAME |= {function.__name__: function for function in (a_strings, from_a_strings, refine_partition, summed_impurity)}
+RECORDS = [getattr(pc.results, name) for name in pc.results.__all__]
+FIGURES = {name: value for name, value in BY_NAME.items() if name.startswith("plot_")}
+FIGURES |= {kind.plot.__name__: kind.plot for kind in RECORDS if getattr(kind, "_figure", "")}
 
 N_CHAINS, LENGTH, N_ITEMS = 2, 40, 7
 N_DRAWS = N_CHAINS * LENGTH
@@ -57,10 +64,10 @@ def functions_of(draws, partition):
         "summarize": lambda: pc.summarize(draws, **seeded, **quiet),
         "near_independence": lambda: diagnostics.near_independence(draws, n_permutations=9),
         "pair_threshold": lambda: consensus.pair_threshold(draws, **seeded, **quiet),
-        "from_a_strings": lambda: consensus.from_a_strings(consensus.a_strings(draws)),
+        "from_a_strings": lambda: from_a_strings(a_strings(draws)),
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),
-        "plot_modes": lambda: consensus.plot_modes(consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded)),
+        "plot_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded).plot(),
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
         "as_constraints": lambda: pc.experts.as_constraints(draws, **seeded),
         "compare_layers": lambda: pc.compare_layers({"a": draws, "b": draws}, **quiet),
@@ -68,19 +75,17 @@ def functions_of(draws, partition):
         "reweight": lambda: pc.reweight(draws, np.zeros(N_DRAWS), max_pareto_k=np.inf),
         "prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet),
         "cluster_merges": lambda: [pc.cluster_merges(draws, partition, loss=loss, **quiet) for loss in ("vi", "nid")],
-        "plot_dendrogram": lambda: pc.plot_dendrogram(pc.cluster_merges(draws, partition, **quiet)),
-        "plot_credible_ball": lambda: pc.plot_credible_ball(pc.credible_ball(draws, partition)),
-        "plot_density_peaks": lambda: pc.plot_density_peaks(pc.partition_density(draws, **seeded)),
-        "plot_item_uncertainty": lambda: pc.plot_item_uncertainty(pc.item_uncertainty(draws, partition)),
-        "plot_particles": lambda: pc.plot_particles(pc.particles(draws, 2, **seeded, **quiet)),
-        "plot_partial_partition": lambda: pc.plot_partial_partition(pc.partial_partition(draws, **seeded)),
-        "plot_prior_sensitivity": lambda: pc.plot_prior_sensitivity(
-            pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet)
-        ),
-        "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
-        "plot_membership": lambda: pc.plot_membership(pc.membership(draws, partition)),
+        "plot_dendrogram": lambda: pc.cluster_merges(draws, partition, **quiet).plot(),
+        "plot_credible_ball": lambda: pc.credible_ball(draws, partition).plot(),
+        "plot_density_peaks": lambda: pc.partition_density(draws, **seeded).plot(),
+        "plot_item_uncertainty": lambda: pc.item_uncertainty(draws, partition).plot(),
+        "plot_particles": lambda: pc.particles(draws, 2, **seeded, **quiet).plot(),
+        "plot_partial_partition": lambda: pc.partial_partition(draws, **seeded).plot(),
+        "plot_prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet).plot(),
+        "plot_traces": lambda: pc.diagnose(draws, partition).plot(),
+        "plot_membership": lambda: pc.membership(draws, partition).plot(),
         "plot_regimes": lambda: pc.plot_regimes(np.arange(len(partition)), pc.membership(draws, partition)),
-        "plot_links": lambda: pc.plot_links(pc.links(draws, partition)),
+        "plot_links": lambda: pc.links(draws, partition).plot(),
         "plot_cluster_sizes": lambda: pc.plot_cluster_sizes(pc.links(draws, partition)),
-        "plot_stable_components": lambda: pc.plot_stable_components(pc.stable_components(draws)),
+        "plot_stable_components": lambda: pc.stable_components(draws).plot(),
     }

@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.catalogue.functions import BY_NAME
+from tests.catalogue.functions import FIGURES
 from tests.catalogue.posteriors import draws_of
 
 N_ITEMS = 12
@@ -115,11 +115,11 @@ def drawn(name, **options):
 
 def function_of(name):
     """The function that draws a figure."""
-    return BY_NAME[f"plot_{name.removesuffix(' by chain')}"]
+    return FIGURES[f"plot_{name.removesuffix(' by chain')}"]
 
 
 def plotted(call):
     """Draw the figure of a name with these arguments, the options last."""
     name, *arguments = call
     options = arguments.pop() if isinstance(arguments[-1], dict) else {}
-    return BY_NAME[f"plot_{name}"](*arguments, **options)
+    return function_of(name)(*arguments, **options)

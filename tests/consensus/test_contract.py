@@ -10,6 +10,7 @@ import xarray as xr
 from hypothesis import given, settings
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.selection import Candidate
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.strategies import degenerate, small_draws
@@ -168,7 +169,7 @@ def test_losses_with_parameters(draws):
 
 def test_a_function_is_a_method_too(draws):
     def alternate(draws, loss, task, *, step=2):
-        return pc.consensus.Candidate(np.array(["b", "a"] * draws.n_items)[: draws.n_items][::step].repeat(step)[:7])
+        return Candidate(np.array(["b", "a"] * draws.n_items)[: draws.n_items][::step].repeat(step)[:7])
 
     result = find(draws, "vi", alternate, step=1)
     np.testing.assert_array_equal(result.labels, [0, 1, 0, 1, 0, 1, 0])

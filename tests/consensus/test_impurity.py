@@ -7,6 +7,8 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.answers.encodings import a_strings, from_a_strings
+from posterior_consensus.consensus.impurity import summed_impurity
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, around, noisy_draws, random_draws
 from tests.helpers import check_all
@@ -26,7 +28,7 @@ def test_as_the_definition_has_it():
         labels, partition = random_draws(rng, 6, 15, 4), rng.integers(4, size=15)
         weights = rng.exponential(size=6) if seed % 2 else None
         draws = pc.as_partition_draws(labels, weights=weights)
-        ours = pc.consensus.summed_impurity(draws, partition, weighted=weighted)
+        ours = summed_impurity(draws, partition, weighted=weighted)
         assert ours == pytest.approx(reference.summed_impurity(partition, labels, weighted, weights), abs=1e-12)
 
 
@@ -39,7 +41,7 @@ def test_enumeration_finds_the_least(weighted):
         best = find(draws, n_clusters=n_clusters, weighted=weighted)
         expected = least(labels, n_clusters, weighted, weights)
         assert best.info.enumerated and best.info.objective == pytest.approx(expected, abs=1e-9)
-        again = pc.consensus.summed_impurity(draws, best, weighted=weighted)
+        again = summed_impurity(draws, best, weighted=weighted)
         assert best.info.objective == pytest.approx(again, abs=1e-12)
 
 
@@ -74,7 +76,7 @@ def test_unweighted_it_likes_small_pure_clusters():
     labels = around(np.random.default_rng(3), truth, 20, 0.5)
     plain, weighted = find(labels, n_clusters=3), find(labels, n_clusters=3, weighted=True)
     assert np.sort(plain.cluster_sizes.values)[:2].sum() <= 4
-    assert plain.info.objective < pc.consensus.summed_impurity(labels, truth)
+    assert plain.info.objective < summed_impurity(labels, truth)
     assert (
         pc.partition_loss(weighted, truth, loss="one_minus_ari")
         < 0.2
@@ -93,13 +95,13 @@ def test_degenerate_draws(weighted):
 def test_a_strings_there_and_back():
     values = xr.DataArray([[5, 5, 2], [1, 3, 1]], dims=("sample", "obs"), coords={"obs": list("abc")}, name="z")
     draws = pc.as_partition_draws(values)
-    strings = pc.consensus.a_strings(draws)
+    strings = a_strings(draws)
     assert strings.dims == ("obs", "sample", "drawn_cluster") and strings.shape == (3, 2, 2)
     assert strings.sel(obs="c").values.tolist() == [[0, 1], [1, 0]]
-    back = pc.consensus.from_a_strings(strings)
+    back = from_a_strings(strings)
     np.testing.assert_array_equal(back.labels, draws.labels)
     assert back.items.dim == "obs" and back.items.coords["obs"].values.tolist() == ["a", "b", "c"]
-    plain = pc.consensus.from_a_strings(strings.values)
+    plain = from_a_strings(strings.values)
     np.testing.assert_array_equal(plain.labels, draws.labels)
 
 
@@ -107,15 +109,15 @@ def test_a_strings_keep_chains_and_weights():
     rng = np.random.default_rng(4)
     labels = rng.integers(3, size=(2, 5, 6))
     draws = pc.as_partition_draws(labels, weights=rng.exponential(size=10))
-    strings = pc.consensus.a_strings(draws)
+    strings = a_strings(draws)
     assert strings["chain"].values.tolist() == [0] * 5 + [1] * 5
-    back = pc.consensus.from_a_strings(strings)
+    back = from_a_strings(strings)
     np.testing.assert_array_equal(back.labels, draws.labels)
     np.testing.assert_allclose(back.weights, draws.weights)
     np.testing.assert_array_equal(back.samples.chain, draws.samples.chain)
-    assert "weight" not in pc.consensus.a_strings(labels).coords
+    assert "weight" not in a_strings(labels).coords
 
 
 def test_what_is_no_a_string():
     several = [(strings, ValueError, "one 1 and otherwise 0") for strings in ([[[1, 1]]], [[[0, 0]]], [[[2, -1]]])]
-    check_all(pc.consensus.from_a_strings, [([[1, 0]], ValueError, "`strings`", "three dimensions", "got 2"), *several])
+    check_all(from_a_strings, [([[1, 0]], ValueError, "`strings`", "three dimensions", "got 2"), *several])

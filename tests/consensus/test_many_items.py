@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.refinement import refine_partition
 from tests import reference
 from tests.catalogue.posteriors import around
 
@@ -56,5 +57,5 @@ def test_no_matrix_of_all_pairs(method, options, draws, truth, monkeypatch):
 def test_refinement_without_a_matrix_of_all_pairs(order, draws, truth):
     start = around(np.random.default_rng(4), truth, 1, 0.1)[0]
     with less_than_a_byte_for_each_pair():
-        refined = pc.consensus.refine_partition(draws, start, order=order)
+        refined = refine_partition(draws, start, order=order)
     assert reference.same(refined.values, truth)

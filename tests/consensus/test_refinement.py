@@ -5,10 +5,11 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.refinement import refine_partition
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 
-refine = pc.consensus.refine_partition
+refine = refine_partition
 each_order = pytest.mark.parametrize("order", ["jacobi", "gauss-seidel"])
 
 

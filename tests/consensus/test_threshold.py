@@ -5,6 +5,7 @@ from hypothesis import given, settings
 
 import posterior_consensus as pc
 from posterior_consensus.consensus import threshold as implementation
+from posterior_consensus.consensus.selection import Candidate
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, around, noisy_draws
 from tests.strategies import small_draws
@@ -158,7 +159,7 @@ def test_threshold_of_consensus_is_that_of_the_loss(tau):
 
 def test_a_partition_against_the_draws_has_no_consistent_threshold():
     def crossed(draws, loss, task):
-        return pc.consensus.Candidate(np.array([0, 1, 0, 1]))
+        return Candidate(np.array([0, 1, 0, 1]))
 
     found = pc.consensus_partition([[0, 0, 1, 1]] * 3, loss="binder", method=crossed, tau=0.3)
     assert "tau 0.3 (consistent: none: pairs of different clusters" in repr(found)

@@ -339,7 +339,7 @@ def test_chains_that_never_move_have_no_number_for_it(modes, undrawn, tmp_path):
     assert "no chain ever moves, and each stays" in found.verdict and found.status == "disagree"
     assert found.worst_rhat == found.partition_rhat == np.inf and found.largest_difference.mcse == 0
     assert "R-hat was infinite" in summary.methods_text()
-    titles = [ax.get_title(loc="right") for ax in pc.plot_traces(found).ravel()]
+    titles = [ax.get_title(loc="right") for ax in found.plot().ravel()]
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     report = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", report, flags=re.DOTALL)  # what is read of it
     for text in (repr(summary), repr(found), summary.methods_text(), *summary.findings(), *titles, report):

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus import consensus
+from posterior_consensus.consensus.refinement import refine_partition
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import check, check_all
@@ -229,14 +229,14 @@ def test_functions_of_pairs_give_what_the_draws_give(soft, draws):
     assert one.membership is None and len(of_draws) == 4
     one_stored, other_stored = (found.to_dataset().drop_vars(of_draws, errors="ignore") for found in (one, other))
     xr.testing.assert_allclose(one_stored, other_stored, atol=1e-12)
-    assert pc.plot_item_uncertainty(one) is not None
+    assert one.plot() is not None
     for loss in ("binder", pc.binder(tau=0.3), *PAIR_LOSSES):
         both = [pc.expected_loss(source, [best, ZEROS], loss=loss) for source in (pairs, draws)]
         np.testing.assert_allclose(*(each["expected_loss"] for each in both), atol=1e-13)
         assert both[0]["mcse"].isnull().all() and "n_draws" not in both[0].attrs
     for order in ("jacobi", "gauss-seidel"):
         start = np.random.default_rng(2).integers(4, size=20)
-        refined = [consensus.refine_partition(source, start, order=order, passes=3) for source in (pairs, draws)]
+        refined = [refine_partition(source, start, order=order, passes=3) for source in (pairs, draws)]
         xr.testing.assert_identical(*refined)
         both = [find(source, "binder", "hierarchical", max_clusters=5, refine=order) for source in (pairs, draws)]
         np.testing.assert_array_equal(both[0].labels, both[1].labels)

@@ -93,14 +93,10 @@ WITHOUT_WEIGHTS = {
     *("relabel", "predict_allocation"),  # have a test of their own below
     "stacking_weights",  # makes weights
     *("cluster_summary", "component_similarity"),  # have one beside them
-    *("plot_cluster_summary", "plot_component_similarity"),
-    # draw what others have computed
-    *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
-    *("plot_posterior_comparison", "plot_agreement_path", "plot_layers", "plot_layer_distances", "plot_layer_items"),
-    "plot_layer_stability",
+    *("plot_layer_distances", "plot_layer_items"),  # draw what others have computed
     "cocluster",  # takes a table
     # know only the statements of as_constraints
-    *("expert_views", "plot_experts", "plot_expert_views", "meta_clustering", "normalized_cut"),
+    *("expert_views", "plot_expert_views", "meta_clustering", "normalized_cut"),
     *("itml_k_means", "mpck_means", "semi_crowd"),
 }
 
@@ -108,7 +104,7 @@ WITHOUT_WEIGHTS = {
 def test_every_function_is_looked_at():
     modules = (pc, pc.agreement, consensus, diagnostics, pc.experts)
     public = {name for m in modules for name in m.__all__ if inspect.isfunction(getattr(m, name))}
-    assert public - WITHOUT_WEIGHTS == set(functions_of(None, None))
+    assert public - WITHOUT_WEIGHTS == functions_of(None, None).keys() & public
 
 
 PARTITION = np.array([0, 0, 0, 1, 1, 2, 2])

@@ -15,7 +15,7 @@ def test_experts_are_by_view_and_those_of_chance_last_and_grey_and_views_are_str
     experts = {"Ann": one, "Bo": other, "Cy": one, "Di": other, "chance": rng.integers(3, size=45)}
     said = pc.experts.as_constraints(experts, n_pairs=500, random_seed=1)
     found = pc.experts.expert_views(said, n_clusters=3, max_views=2, random_seed=1, progressbar=False)
-    ax = pc.experts.plot_experts(found)
+    ax = found.plot()
     captions = [tick.get_text() for tick in ax.get_yticklabels()]
     assert [caption.split()[0] for caption in captions] == ["Ann", "Cy", "Bo", "Di", "chance"]
     weight = float(found.expert_weight.sel(expert="Cy"))
@@ -28,5 +28,4 @@ def test_experts_are_by_view_and_those_of_chance_last_and_grey_and_views_are_str
     assert len(ax.images) == 2 == len(ax.patches)
     assert [tick.get_text()[:6] for tick in ax.get_yticklabels()] == ["view 0", "view 1"]
     plt.close("all")
-    for plot in (pc.experts.plot_experts, pc.experts.plot_expert_views):
-        check(plot, 3, TypeError, ["`views`", "expert_views()", "got int"])
+    check(pc.experts.plot_expert_views, 3, TypeError, ["`views`", "expert_views()", "got int"])

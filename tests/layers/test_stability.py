@@ -325,13 +325,11 @@ def test_layers_of_three_runs_are_not_ranked():
     assert "a" not in found.most_stable and "fewer than four runs: a." in found.verdict
 
 
-def test_figure_of_one_layer_is_refused_and_each_figure_names_the_other(found):
+def test_figure_of_one_layer_is_refused_and_that_of_draws_names_the_other(found):
     with pytest.raises(ValueError, match="at least two layers"):
-        pc.plot_layer_stability(pc.compare_layers({"a": pc.as_runs(made(4))}, **QUIET))
-    with pytest.raises(TypeError, match="plot_layer_stability"):
-        pc.plot_layers(found)
-    with pytest.raises(TypeError, match="plot_layers"):
-        pc.plot_layer_stability(pc.compare_layers([made(5), made(5)], **QUIET))
+        pc.compare_layers({"a": pc.as_runs(made(4))}, **QUIET).plot()
+    with pytest.raises(TypeError, match=r"got LayerStability, which its plot\(\) shows"):
+        pc.plot_layer_distances(found)
 
 
 def with_noise(n_runs, k, often, rng=RNG, n_items=40):
@@ -453,7 +451,7 @@ def test_figure_has_noise_in_grey(noisy):
     """In one block of each column, beside its legend, and in strips of items; clusters have other colours."""
     from matplotlib.colors import to_hex
 
-    ax = pc.plot_layer_stability(noisy)[2]
+    ax = noisy.plot()[2]
     grey = [patch for patch in ax.patches if to_hex(patch.get_facecolor()) == "#7d7d7d"]
     heights = np.array([patch.get_height() for patch in grey]) * 40
     assert np.allclose(heights, noisy.to_dataframe()["n_noise"])
@@ -466,7 +464,7 @@ def test_figure_has_noise_in_grey(noisy):
 @pytest.mark.parametrize(("name", "upright"), [("{}", False), ("resolution {} of twenty", True)])
 def test_names_of_many_layers_do_not_overlap(name, upright):
     labels = {name.format(k): made(4, k=2) for k in range(20)}
-    ax = pc.plot_layer_stability(pc.compare_layers(layers_of(labels, ordered=True), **QUIET))[2]
+    ax = pc.compare_layers(layers_of(labels, ordered=True), **QUIET).plot()[2]
     shown = [text for text in ax.get_xticklabels() if text.get_text()]
     assert len(shown) == 20
     assert {text.get_rotation() > 0 for text in shown} == {upright}

@@ -11,7 +11,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.expectation import loss_matrix
-from posterior_consensus.losses.record import TERMS
+from posterior_consensus.losses.partition_losses import PAIR_LOSSES
+from posterior_consensus.losses.record import TERMS, PairLoss
 from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
@@ -245,10 +246,10 @@ def test_a_loss_is_added_by_its_factory_and_a_line(monkeypatch):
         return sizes.mean(axis=-1)
 
     def mean_size():
-        return pc.losses.PairLoss("mean_size", "mean of s", value, own_size)
+        return PairLoss("mean_size", "mean of s", value, own_size)
 
     monkeypatch.setitem(pc.LOSSES, "triples", triples)
-    monkeypatch.setitem(pc.losses.PAIR_LOSSES, "mean_size", mean_size)
+    monkeypatch.setitem(PAIR_LOSSES, "mean_size", mean_size)
     draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
     one, twice, small = (
         pc.consensus_partition(draws, loss=x, random_seed=1) for x in ("triples", triples(2.0), "mean_size")
@@ -267,7 +268,7 @@ def test_a_pair_loss_without_terms_is_refused_by_greedy_search_alone():
     def value(sizes, links, sums):
         return np.mean(np.abs(links / sizes - 0.7), axis=-1)
 
-    own = pc.losses.PairLoss("own", "mean of abs(l / s - 0.7)", value)
+    own = PairLoss("own", "mean of abs(l / s - 0.7)", value)
     draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
     for function in (pc.consensus_partition, pc.loss_by_n_clusters):
         parts = ["`loss`", "'own'", "`item_terms`", "`pair_threshold`", "hierarchical"]
@@ -277,5 +278,5 @@ def test_a_pair_loss_without_terms_is_refused_by_greedy_search_alone():
 
 
 def test_losses_are_equal_to_themselves_and_can_be_pickled():
-    for make in (partial(pc.binder, tau="mean"), *pc.LOSSES.values(), *pc.losses.PAIR_LOSSES.values()):
+    for make in (partial(pc.binder, tau="mean"), *pc.LOSSES.values(), *PAIR_LOSSES.values()):
         assert make() == make() == pickle.loads(pickle.dumps(make()))

@@ -17,7 +17,7 @@ from tests.helpers import check_all
 def test_traces_are_drawn_by_chain_and_ranks_compared():
     draws = draws_of(3, 60, 8)
     found = pc.diagnose(draws)
-    axes = pc.plot_traces(found)
+    axes = found.plot()
     assert [text.get_text() for text in axes[0, 1].get_legend().get_texts()] == ["0", "1", "2"]
     for row, name in zip(axes, found.traces["summary"].values, strict=True):
         values = found.traces.sel(summary=name).values.reshape(3, 60)
@@ -32,7 +32,7 @@ def test_traces_are_drawn_by_chain_and_ranks_compared():
 def test_values_of_runs_are_sorted_points_by_group():
     runs = pc.as_runs(draws_of(1, 40, 8).labels, groups=["b"] * 10 + ["a"] * 30)
     found = pc.diagnose(runs)
-    axes = pc.plot_traces(found)
+    axes = found.plot()
     assert [text.get_text() for text in axes[0, 1].get_legend().get_texts()] == ["a", "b"]
     for ax, values in zip(axes[:, 0], found.traces.values, strict=True):
         for line, own in zip(ax.lines, (values[10:], values[:10]), strict=True):
@@ -44,7 +44,7 @@ def test_values_of_runs_are_sorted_points_by_group():
 
 
 def test_rows_of_traces_are_of_one_height():
-    axes = pc.plot_traces(pc.diagnose(draws_of(12, 20, 6)))
+    axes = pc.diagnose(draws_of(12, 20, 6)).plot()
     axes[0, 0].figure.canvas.draw()
     heights = [ax.get_window_extent().height for ax in axes[:, 0]]
     np.testing.assert_allclose(heights, heights[0], rtol=1e-3)
@@ -54,7 +54,7 @@ def test_rows_of_traces_are_of_one_height():
 
 def test_ranks_of_chains_apart_are_apart():
     chains = np.array([[[0, 0, 0, 0]] * 30, [[0, 1, 2, 3]] * 30])
-    ranks = pc.plot_traces(pc.diagnose(chains))[0, 1]
+    ranks = pc.diagnose(chains).plot()[0, 1]
     low, high = (patch.get_data().values for patch in ranks.patches)
     np.testing.assert_allclose(low, [2] * 5 + [0] * 5)
     np.testing.assert_allclose(high, [0] * 5 + [2] * 5)
@@ -125,7 +125,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
 def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
     draws = draws_of(3, 130, 12)
     found = pc.diagnostics.sequential_distances(draws, loss="binder", lag=2)
-    axes = pc.diagnostics.plot_sequence(found)
+    axes = found.plot()
     for ax, values in zip(axes, (found.steps, found.to_second_half), strict=True):
         traces, ends = ax.lines[::2], ax.lines[1::2]
         np.testing.assert_array_equal([line.get_ydata() for line in traces], values.values.reshape(3, 130))
@@ -134,14 +134,14 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_linestyle() for line in ends] == styles
     assert axes[0].get_title(loc="left") == "Binder loss distance from the draw 2 before"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
-    short = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws_of(1, 60, 5)))
+    short = pc.diagnostics.sequential_distances(draws_of(1, 60, 5)).plot()
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
 
 
 def test_histograms_hold_all_resamples(rng):
     found = pc.diagnostics.near_independence(rng.integers(3, size=(200, 1)) * np.ones(6, int) * [0, 0, 0, 1, 1, 1])
     mine = plt.figure().subplots()
-    ax = pc.diagnostics.plot_near_independence(found, ax=mine)
+    ax = found.plot(ax=mine)
     assert ax is mine
     first, second = ax.containers
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -152,14 +152,14 @@ def test_histograms_hold_all_resamples(rng):
     for row, values in zip(heights, found.resampled.values, strict=True):
         assert np.average(edges, weights=row) == pytest.approx(values.mean(), abs=edges[1] - edges[0])
     assert ax.get_title(loc="left") == "p-value 0.001 for independent items"
-    same = pc.diagnostics.plot_near_independence(pc.diagnostics.near_independence(np.zeros((30, 4), int)))
+    same = pc.diagnostics.near_independence(np.zeros((30, 4), int)).plot()
     same.figure.canvas.draw()
 
 
 def test_labels_below_the_histograms_do_not_touch(rng):
     found = pc.diagnostics.near_independence(rng.integers(2, size=(60, 6)))
     wide = found.resampled.copy(data=np.tile(np.linspace(-0.0015, 0.0025, 500), (2, 1)))
-    ax = pc.diagnostics.plot_near_independence(replace(found, resampled=wide))
+    ax = replace(found, resampled=wide).plot()
     ax.figure.canvas.draw()
     labels = [label.get_window_extent() for label in ax.get_xticklabels()]
     shown = [box for box in labels if ax.bbox.x0 <= (box.x0 + box.x1) / 2 <= ax.bbox.x1]

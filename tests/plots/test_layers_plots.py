@@ -33,7 +33,7 @@ def height(path):
 
 def test_bands_are_as_wide_as_the_expected_flows():
     _, comparison = compared(2)
-    (ax,) = pc.plot_layers(comparison)
+    (ax,) = comparison.plot()
     (bands,) = ax.collections
     widths = sorted(
         height(path) for path, colour in zip(bands.get_paths(), bands.get_facecolors(), strict=True) if colour[3]
@@ -44,7 +44,7 @@ def test_bands_are_as_wide_as_the_expected_flows():
 
 def test_a_flow_that_is_sure_is_more_opaque():
     _, comparison = compared(2)
-    (bands,) = pc.plot_layers(comparison)[0].collections
+    (bands,) = comparison.plot()[0].collections
     opacity = {
         round(height(path) * 8, 6): colour[3]
         for path, colour in zip(bands.get_paths(), bands.get_facecolors(), strict=True)
@@ -54,7 +54,7 @@ def test_a_flow_that_is_sure_is_more_opaque():
 
 def test_a_page_holds_the_figure_and_its_legend_explains_opacity_and_grey():
     _, comparison = compared(30)
-    (ax,) = pc.plot_layers(comparison)
+    (ax,) = comparison.plot()
     assert ax.figure.get_size_inches()[0] * 25.4 < 181
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert len(texts) == 2 and "sure" in texts[0] and "90% interval" in texts[1]
@@ -70,7 +70,7 @@ def test_a_page_holds_the_figure_and_its_legend_explains_opacity_and_grey():
 def test_of_many_layers_some_are_shown(monkeypatch):
     monkeypatch.setattr(figures, "_MOST_COLUMNS", 3)
     _, comparison = compared(6)
-    (ax,) = pc.plot_layers(comparison)
+    (ax,) = comparison.plot()
     assert "3 of 6" in ax.get_xlabel()
     assert {tick.get_text()[:4] for tick in ax.get_xticklabels()} >= {"1990", "1991"}
 
@@ -78,7 +78,7 @@ def test_of_many_layers_some_are_shown(monkeypatch):
 def test_layers_without_common_items_are_columns_without_bands():
     layers, _ = compared(2)
     apart = {"rows": layers[1990], "columns": pc.as_partition_draws(layers[1991].labels.reshape(2, 20, 8))}
-    (ax,) = pc.plot_layers(pc.compare_layers(apart, **QUIET))
+    (ax,) = pc.compare_layers(apart, **QUIET).plot()
     assert [len(bands.get_paths()) for bands in ax.collections] == [0]
     assert "elsewhere" not in {text.get_text() for text in ax.texts}
 
@@ -117,18 +117,18 @@ def test_clear_moves_are_marked_above_the_layer_that_they_lead_to():
 def test_a_summary_stands_for_its_comparison_and_its_memberships():
     layers, _ = compared(2)
     summary = pc.summarize(layers, modes=False, n_starts=1, **QUIET)
-    for plot in (pc.plot_layers, pc.plot_layer_distances, pc.plot_layer_items):
+    for plot in (lambda one: one.plot(), pc.plot_layer_distances, pc.plot_layer_items):
         assert [len(plot(one)) for one in (summary, summary.comparison)] in ([1, 1], [2, 2])
     values = np.arange(8.0)
     axes = pc.plot_regimes(values, summary[1990])
     expected = pc.plot_regimes(values, pc.membership(summary[1990]))
-    assert len(axes[-1].patches) == len(expected[-1].patches) and pc.plot_membership(summary[1990]).get_ylabel()
+    assert len(axes[-1].patches) == len(expected[-1].patches) and expected[-1].get_ylabel()
 
 
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
-        (lambda c: pc.plot_layers(c.distances), TypeError, "compare_layers"),
+        (lambda c: pc.plot_layer_distances(c.distances), TypeError, "compare_layers"),
         (lambda c: pc.plot_layer_distances(c, "loss"), ValueError, "'loss'"),
         (lambda c: pc.plot_layer_items({"a": c}), TypeError, "memberships"),
     ],

@@ -27,11 +27,11 @@ def test_noise_is_one_grey_at_the_end_of_matrices_and_strips():
     assert shown[:6] == [0, 2, 3, 4, 6, 7] and len(shown) == 10
     assert len(ax.patches) == 2  # outlines of clusters alone
     assert [to_hex(colour).upper() for colour in ax.collections[-1].get_facecolors()] == [*COLOURS[:2], NOISE_GREY]
-    partition, *bounds = map(colours_of, pc.plot_credible_ball(summary.ball).images)
+    partition, *bounds = map(colours_of, summary.ball.plot().images)
     assert partition == [COLOURS[0]] * 3 + [COLOURS[1]] * 3 + [NOISE_GREY] * 4
     assert all(set(bound) <= {*COLOURS[:2], NOISE_GREY} for bound in bounds)
     found = pc.particles(runs(), 2, random_seed=1, progressbar=False)
-    lengths = [[len([*same]) for _, same in groupby(colours_of(row))] for row in pc.plot_particles(found).images]
+    lengths = [[len([*same]) for _, same in groupby(colours_of(row))] for row in found.plot().images]
     assert lengths == [[3, 3, 4], [3, 3, 1, 1, 2]]
     assert [text.get_text() for text in pc.plot_alluvial(found).texts] == ["0", "1", "noise"] * 2
 

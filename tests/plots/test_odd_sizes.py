@@ -21,9 +21,9 @@ def of_the_draws(draws, best, values):
     return {
         lambda **kw: pc.plot_psm(draws, best, **kw): (),
         lambda **kw: pc.plot_psm(pc.posterior_similarity_matrix(draws), **kw): (),
-        lambda **kw: pc.plot_credible_ball(pc.credible_ball(draws, best), **kw): (),
+        lambda **kw: pc.credible_ball(draws, best).plot(**kw): (),
         lambda **kw: pc.plot_n_clusters(draws, best, **kw): (),
-        lambda **kw: pc.plot_loss_path(path, **kw): (),
+        lambda **kw: path.plot(**kw): (),
         lambda **kw: pc.plot_draws_map(draws, best, ball=pc.credible_ball(draws, best), **kw): (),
         lambda **kw: pc.plot_draws_map(draws, **kw): (),
         lambda **kw: pc.plot_psm(draws.isel(chain=[0]), by="chain", **kw): (1,),
@@ -33,18 +33,18 @@ def of_the_draws(draws, best, values):
 def of_the_chains(draws, best, values):
     n_chains = len(draws.samples.chains)
     return {
-        lambda **kw: pc.plot_traces(pc.diagnose(draws, best), **kw): (7, 2),
+        lambda **kw: pc.diagnose(draws, best).plot(**kw): (7, 2),
         lambda **kw: pc.plot_psm(draws, best if n_chains < 9 else None, by="chain", **kw): (n_chains,),
-        lambda **kw: pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw): (2,),
+        lambda **kw: pc.diagnostics.sequential_distances(draws).plot(**kw): (2,),
     }
 
 
 def of_the_items(draws, best, values):
     items, each, all_in_one = pc.item_uncertainty(draws, best), np.arange(draws.n_items), np.zeros(draws.n_items, int)
     return {
-        lambda **kw: pc.plot_item_uncertainty(items, **kw): (),
-        lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(draws, all_in_one), **kw): (),
-        lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(draws, each), **kw): (),
+        lambda **kw: items.plot(**kw): (),
+        lambda **kw: pc.item_uncertainty(draws, all_in_one).plot(**kw): (),
+        lambda **kw: pc.item_uncertainty(draws, each).plot(**kw): (),
         lambda **kw: pc.plot_cluster_profiles(values[:, 0], best, **kw): (),
         lambda **kw: pc.plot_cluster_profiles(values, best, **kw): (),
         lambda **kw: pc.plot_data(values[:, 0], best, **kw): (),
@@ -79,7 +79,7 @@ def test_every_plot_returns_its_axes(plots, size):
 def test_dollars_in_names_are_no_formula():
     names = [f"${k}_{{<" for k in "abcd"]
     z = xr.DataArray([[[0, 0, 1, 1]] * 8, [[0, 1, 1, 0]] * 8], {"ticker": names}, ("chain", "draw", "ticker"))
-    merges = pc.plot_dendrogram(pc.cluster_merges(z, z[0, 0]))
+    merges = pc.cluster_merges(z, z[0, 0]).plot()
     drawn = [pc.plot_psm(z, by="chain")[0], pc.plot_alluvial({"$x$_{": z[0, 0], "y": z[1, 0]}), merges]
     for ax in drawn:
         ax.figure.canvas.draw()

@@ -25,7 +25,7 @@ def partial():
 
 
 def test_curve_and_what_was_asked_for(partial):
-    ax = pc.plot_partial_partition(partial)
+    ax = partial.plot()
     curve, asked, found, held_out, *_ = ax.lines
     np.testing.assert_array_equal(curve.get_ydata(), partial.curve)
     np.testing.assert_array_equal(asked.get_ydata(), [0.9, 0.9])
@@ -39,8 +39,6 @@ def test_curve_and_what_was_asked_for(partial):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         *("requested, 0.9", "5 items, 1 of the choosing draws", "other half, 1")
     ]
-    with pytest.raises(TypeError, match="`partial` must be what partial_partition\\(\\) returns; got list"):
-        pc.plot_partial_partition([0, 1])
 
 
 def test_open_items_are_pale_among_the_data(partial):

@@ -91,7 +91,7 @@ def test_the_prior_s_distribution_is_shown_as_far_as_it_can_be_seen():
 @pytest.mark.parametrize("loss", ["binder", "vi"])
 def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
     path = pc.loss_path(draws_of(1, 9, 6), loss=loss, random_seed=1)
-    ax = pc.plot_loss_path(path)
+    ax = path.plot()
     (dots,) = [line for line in ax.lines if line.get_marker() == "o"]
     np.testing.assert_array_equal(dots.get_ydata(), path.table["n_clusters"])
     np.testing.assert_array_equal(dots.get_xdata(), path.table["tau" if loss == "binder" else "a"])
@@ -108,7 +108,7 @@ def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
 
 
 def test_path_of_one_value_away_from_the_default():
-    ax = pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), loss="binder", values=[0.8], random_seed=1))
+    ax = pc.loss_path(draws_of(1, 9, 6), loss="binder", values=[0.8], random_seed=1).plot()
     assert not ax.collections and ax.get_legend() is None
 
 
@@ -116,15 +116,10 @@ def test_path_of_one_value_away_from_the_default():
 def test_many_clusters_are_on_a_logarithmic_axis(n_items, scale):
     path = pc.loss_path([[0] * n_items, range(n_items)], loss="binder", values=[0.3, 0.7], random_seed=1)
     assert path.table["n_clusters"].values.tolist() == [1, n_items]
-    ax = pc.plot_loss_path(path)
+    ax = path.plot()
     ax.figure.canvas.draw()
     assert ax.get_yscale() == scale
     assert all(float(tick.get_text()).is_integer() for tick in ax.get_yticklabels())
-
-
-def test_what_is_no_path_is_refused():
-    with pytest.raises(TypeError, match=r"`path` .* loss_path\(\) returns; got Dataset"):
-        pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), loss="binder", random_seed=1).table)
 
 
 def test_items_of_a_cluster_at_one_place_are_one_larger_point():

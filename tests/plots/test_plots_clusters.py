@@ -32,7 +32,7 @@ def test_items_stand_by_cluster_with_the_most_certain_first():
     draws = xr.DataArray(GOOD, dims=("sample", "city"), coords={"city": NAMES})
     items = pc.item_uncertainty(draws, LABELS)
     table = items.to_dataframe()
-    ax = pc.plot_item_uncertainty(items)
+    ax = items.plot()
     order = [tick.get_text() for tick in ax.get_xticklabels()]
     own = table.assign(own=-table["similarity"])
     assert order == own.sort_values(["cluster", "own", "nearest_similarity"]).index.tolist()
@@ -45,10 +45,10 @@ def test_items_stand_by_cluster_with_the_most_certain_first():
 
 
 def test_an_item_on_its_own_has_no_bar_and_one_cluster_no_points():
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty(GOOD, [0, 0, 0, 1]))
+    ax = pc.item_uncertainty(GOOD, [0, 0, 0, 1]).plot()
     assert ax.patches[1].get_data().values.tolist() == [0]
     assert len(dots(ax)[0].get_offsets()) == 4
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty(GOOD, [0, 0, 0, 0]))
+    ax = pc.item_uncertainty(GOOD, [0, 0, 0, 0]).plot()
     assert not dots(ax)
 
 
@@ -219,11 +219,10 @@ def test_modes_are_rows_of_items_that_fade_and_of_draws_chain_by_chain():
     draws = xr.DataArray(labels, {"chain": ["a", "b", "c"], "city": NAMES}, ("chain", "draw", "city"))
     modes = pc.consensus.fit_modes(draws.stack(sample=["draw", "chain"]), 2, random_seed=1, progressbar=False)
     half = replace(modes, memberships=modes.memberships * 0.5)
-    items, rows = pc.consensus.plot_modes(half)
+    items, rows = half.plot()
     assert [tick.get_text() for tick in items.get_xticklabels()] == ["Bonn", "Kiel", "Ulm", "Jena"]
     assert [tick.get_text() for tick in rows.get_xticklabels()] == ["a", "b", "c"]
     for k, (strip, row) in enumerate(zip(items.images, rows.images, strict=True)):
         np.testing.assert_allclose(strip.get_array()[0, :, 3], half.memberships[k].max("consensus_cluster"))
         of_chain = modes.responsibilities[:, k].values.reshape(3, 3).T
         np.testing.assert_array_equal(row.get_array()[0], of_chain.ravel())
-    check_all(pc.consensus.plot_modes, [(modes.labels, TypeError, "`modes`", "fit_modes()", "DataArray")])

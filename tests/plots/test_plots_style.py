@@ -19,7 +19,7 @@ from posterior_consensus.plots.colours import MARK, MARKERS, chain_colour, chain
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.plots.frame import cluster_entries, label_items, short_names
 from posterior_consensus.results.palette import COLOURS
-from tests.catalogue.functions import BY_NAME
+from tests.catalogue.functions import FIGURES
 from tests.catalogue.plots import LABELS, PLOTS, ball, drawn, draws, function_of, items
 from tests.helpers import check_all
 
@@ -36,7 +36,7 @@ def contrast(colours, page):
 
 
 def test_every_plot_is_tested_here():
-    assert {function_of(name).__name__ for name in PLOTS} == {name for name in BY_NAME if name.startswith("plot_")}
+    assert {function_of(name).__name__ for name in PLOTS} == set(FIGURES)
 
 
 @pytest.mark.parametrize("name", PLOTS)
@@ -106,11 +106,11 @@ def test_thirty_clusters_look_different():
     def looks(patches):
         return {(to_hex(patch.get_facecolor(), keep_alpha=False), patch.get_hatch() or "") for patch in patches}
 
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels))
+    ax = pc.item_uncertainty(draws, labels).plot()
     assert len(looks(ax.patches)) == 30 and "repeat" not in ax.get_xlabel()
     assert len(looks(pc.plot_alluvial([labels, labels]).patches)) == 30
     ball = pc.credible_ball(np.tile(labels, (5, 1)), labels)
-    hatched = looks(pc.plot_credible_ball(ball).patches)
+    hatched = looks(ball.plot().patches)
     assert len(hatched) == 10 and all(hatch for _, hatch in hatched)
     ax = pc.plot_data(np.arange(240.0).reshape(120, 2), labels)
     dots = [found for found in ax.collections if isinstance(found, PathCollection)]
@@ -122,7 +122,7 @@ def test_thirty_clusters_look_different():
 
 def test_the_axis_says_where_colours_repeat():
     labels = np.arange(200)
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty([labels], labels), order="data")
+    ax = pc.item_uncertainty([labels], labels).plot(order="data")
     assert ax.get_xlabel().endswith("colours repeat after 20 clusters")
     for figsize, repeated in ((None, "colours repeat after 20"), ((4, 20), "colours and patterns repeat after 120")):
         assert pc.plot_alluvial([labels, labels], figsize=figsize).get_xlabel() == f"{repeated} clusters"
@@ -138,7 +138,7 @@ def test_a_fixed_number_of_clusters_is_said_in_words():
 def test_dots_are_seen_for_many_items(n_items):
     labels = np.arange(n_items) % 3
     draws = np.random.default_rng(1).permuted(np.tile(labels, (4, 1)), axis=1)
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels))
+    ax = pc.item_uncertainty(draws, labels).plot()
     (points,) = [found for found in ax.collections if isinstance(found, PathCollection)]
     assert np.all(points.get_sizes() >= 9) and np.all(points.get_linewidths() > 0)
 
@@ -146,7 +146,7 @@ def test_dots_are_seen_for_many_items(n_items):
 def test_small_clusters_have_ticks_and_names_where_there_is_room():
     labels = np.array([0] * 200 + [1] + [2] * 100 + [3])
     draws = np.tile(labels, (4, 1))
-    for axis in (pc.plot_psm(draws, labels).xaxis, pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels)).xaxis):
+    for axis in (pc.plot_psm(draws, labels).xaxis, pc.item_uncertainty(draws, labels).plot().xaxis):
         np.testing.assert_allclose(axis.minor.locator(), [99.5, 200, 250.5, 301])
         assert [tick.get_text() for tick in axis.get_ticklabels()] == ["0", "1", "2", "3"]
 
@@ -249,8 +249,8 @@ def test_names_of_a_colour_bar_and_of_the_next_axis_do_not_touch():
     "plot",
     [
         lambda: pc.plot_psm(draws()),
-        lambda: pc.plot_item_uncertainty(items()),
-        lambda: pc.plot_credible_ball(ball()),
+        lambda: items().plot(),
+        lambda: ball().plot(),
         lambda: four_panels(draws(), LABELS, ball(), items(), width="column"),
     ],
     ids=["psm", "items", "ball", "four panels"],

@@ -5,7 +5,6 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.results.display import Shown
-from tests.catalogue.functions import PUBLIC
 from tests.catalogue.results import FIGURES, ONE_OF_EACH, Z, made, pairs
 from tests.helpers import check
 
@@ -18,8 +17,7 @@ def test_every_record_has_the_figure_of_the_table():
     own = {kind.__name__: kind._figure or None for kind in RECORDS if issubclass(kind, Shown)}
     summaries = ("Summary", "LayersSummary", "PairsSummary")
     assert own | {name: FIGURES[name] for name in summaries} == FIGURES
-    assert all(getattr(pc.results, name).plot is not Shown.plot for name in summaries)
-    assert {figure for figure in own.values() if figure} <= set(PUBLIC)
+    assert all("plot" in vars(getattr(pc.results, name)) for name in summaries)
 
 
 @pytest.mark.parametrize("kind", [*ONE_OF_EACH, "draws", "pairs", "constraints"])

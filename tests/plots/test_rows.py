@@ -53,16 +53,16 @@ def test_items_stand_along_the_coordinate():
         pc.plot_psm(draws(), by="chain", order="km")[1].images[0].get_array(),
         pc.posterior_similarity_matrix(draws().isel(chain=1)).values[order][:, order],
     )
-    strip = pc.plot_credible_ball(ball(), order="km").images[0].get_array()[0]
+    strip = ball().plot(order="km").images[0].get_array()[0]
     np.testing.assert_allclose(strip, to_rgba_array([COLOURS[k] for k in LABELS[order]]))
-    bars = pc.plot_item_uncertainty(items(), order="km").patches
+    bars = items().plot(order="km").patches
     heights = np.full(N_ITEMS, np.nan)
     for patch in bars:
         values, edges, _ = patch.get_data()
         at = (edges[:-1] + 0.5).astype(int)
         heights[at] = np.where(np.isnan(values), heights[at], values)
     np.testing.assert_allclose(heights, items().similarity.values[order])
-    lowest = pc.plot_membership(membership(), order="km").patches[0].get_data().values
+    lowest = membership().plot(order="km").patches[0].get_data().values
     np.testing.assert_allclose(lowest, membership().probabilities.values[order, 0])
 
 
@@ -77,7 +77,7 @@ def of(values):
     """A figure of so many items along a coordinate."""
     values = np.asarray(values)
     draws = xr.DataArray(np.zeros((2, len(values)), int), dims=("sample", "unit"), coords={"t": ("unit", values)})
-    return pc.plot_membership(pc.membership(pc.as_partition_draws(draws), np.zeros(len(values), int)), order="t")
+    return pc.membership(pc.as_partition_draws(draws), np.zeros(len(values), int)).plot(order="t")
 
 
 def places(ax):
@@ -130,7 +130,7 @@ def many(n_clusters, each=40, alone=0):
 
 def test_of_many_clusters_the_largest_and_the_least_certain_are_shown():
     draws, labels = many(60, alone=30)
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels))
+    ax = pc.item_uncertainty(draws, labels).plot()
     text = ax.get_xlabel()
     assert "largest and the" in text and "least certain of 90 clusters,\nat most 6 items of each" in text
     shown = ticks(ax.xaxis)
@@ -138,7 +138,7 @@ def test_of_many_clusters_the_largest_and_the_least_certain_are_shown():
     assert not {str(k) for k in range(60, 90)} & set(shown)  # alone in every draw: in no doubt
     widths = [patch.get_data().edges[-1] - patch.get_data().edges[0] for patch in ax.patches]
     assert max(widths) == 6
-    everything = pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels), order="data")
+    everything = pc.item_uncertainty(draws, labels).plot(order="data")
     assert everything.get_xlim()[1] == labels.size - 0.5 and "largest" not in everything.get_xlabel()
 
 
@@ -146,9 +146,9 @@ def test_of_many_clusters_the_largest_and_the_least_certain_are_shown():
 def test_clusters_have_room(n_clusters, cut):
     draws, labels = many(n_clusters, each=5)
     for ax in (
-        pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels)),
-        pc.plot_membership(pc.membership(draws, labels)),
-        pc.plot_credible_ball(pc.credible_ball(draws, labels)),
+        pc.item_uncertainty(draws, labels).plot(),
+        pc.membership(draws, labels).plot(),
+        pc.credible_ball(draws, labels).plot(),
     ):
         assert ("largest and the" in ax.get_xlabel()) == cut
         assert not cut or ax.get_xlim()[1] < 130
@@ -157,13 +157,13 @@ def test_clusters_have_room(n_clusters, cut):
 def test_names_of_small_clusters_at_the_end_do_not_lengthen_the_axis():
     labels = np.repeat(np.arange(10), [200] * 8 + [1] * 2)
     draws = pc.as_partition_draws([labels] * 4)
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels), figsize=(9, 3))
+    ax = pc.item_uncertainty(draws, labels).plot(figsize=(9, 3))
     assert ax.get_xlim() == (-0.5, labels.size - 0.5)
 
 
 def test_strips_show_the_clusters_that_change_most():
     draws, labels = many(60)
-    ax = pc.plot_credible_ball(pc.credible_ball(draws, labels))
+    ax = pc.credible_ball(draws, labels).plot()
     assert "least stable of 60 clusters" in ax.get_xlabel()
     assert {"58", "59"} <= set(ticks(ax.xaxis))
 

@@ -45,8 +45,8 @@ def test_parameters_have_their_unit_also_when_restored():
     found = pc.cluster_summary(DRAWS, pd.Series(LABELS).where(LABELS < 1, -1), mu=mu, sd=mu.values)
     restored = type(found).from_dataset(found.to_dataset())
     for one in (found, restored):
-        assert pc.plot_cluster_summary(one).get_xlabel() == "mu (km/s)"
-        assert pc.plot_cluster_summary(one, "sd").get_xlabel() == "sd"
+        assert one.plot().get_xlabel() == "mu (km/s)"
+        assert one.plot("sd").get_xlabel() == "sd"
         assert "unit" not in one.to_dataframe()
     xr.testing.assert_identical(restored.parameters, found.parameters)
 
@@ -54,7 +54,7 @@ def test_parameters_have_their_unit_also_when_restored():
 def test_clusters_have_the_share_of_draws_and_intervals_are_named():
     draws = np.concatenate([DRAWS, DRAWS[:, ::-1]])  # half of them split items 0 and 1
     mu = np.tile([1.0, 8.0], (40, 1))
-    ax = pc.plot_cluster_summary(pc.cluster_summary(draws, [0, 0, 1, 1, -1, -1], mu=mu, first_label=0))
+    ax = pc.cluster_summary(draws, [0, 0, 1, 1, -1, -1], mu=mu, first_label=0).plot()
     shown = [text.get_text() for text in ax.get_yticklabels()]
     assert shown == ["0 (n = 2, in 50% of draws)", "1 (n = 2, in 100% of draws)"]
     assert "90% credible" in ax.get_title(loc="left") and "20 draws" in ax.get_title(loc="left")
@@ -62,6 +62,6 @@ def test_clusters_have_the_share_of_draws_and_intervals_are_named():
 
 def test_a_comparison_says_which_posterior_is_subtracted():
     comparison = pc.compare_posteriors(DRAWS, DRAWS[:, ::-1], names=("old", "new"), n_particles=1, random_seed=1)
-    matrix, _ = pc.plot_posterior_comparison(comparison)
+    matrix, _ = comparison.plot()
     label = matrix.images[0].colorbar.ax.get_ylabel()
     assert "second posterior (new)\nminus first posterior (old)" in label

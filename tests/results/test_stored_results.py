@@ -13,9 +13,11 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.results.stored_as import Stored, own_name
+from posterior_consensus.results.work import Info
 from posterior_consensus.sources.containers import attach
 from tests.catalogue.results import (
     LEVELS,
@@ -85,7 +87,7 @@ def test_results_come_back_from_one_group(posterior):
 def test_particles_that_came_back_without_their_draws_are_plotted():
     found = pc.results.Particles.from_dataset(made("particles, weights").to_dataset())
     assert found.draws is None
-    for plot in (pc.plot_particles, pc.plot_alluvial, lambda found: pc.plot_draws_map(Z, particles=found)):
+    for plot in (pc.results.Particles.plot, pc.plot_alluvial, lambda found: pc.plot_draws_map(Z, particles=found)):
         plot(found)
     components = type(made("components")).from_dataset(made("components").to_dataset())  # a posterior of partitions
     assert pc.credible_ball(components.partitions, np.zeros(8, int)).radius > 0
@@ -182,10 +184,10 @@ def test_what_methods_tell_is_plain(method):
 
 def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
     def alone(draws, loss, task, *, told):
-        return pc.consensus.Candidate(np.arange(draws.n_items), told)
+        return Candidate(np.arange(draws.n_items), told)
 
     @dataclasses.dataclass(frozen=True)
-    class Own(pc.results.Info):
+    class Own(Info):
         words: list[str]
 
     found = pc.consensus_partition(Z, method=alone, told=Own(["a", "b"]))
@@ -193,7 +195,7 @@ def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
     unknown = found.to_dataset().assign_attrs(info='{"kind": "Other"}')
     with pytest.raises(ValueError, match="`info` .*known; got 'Other'"):
         pc.results.ConsensusPartition.from_dataset(unknown)
-    with pytest.raises(TypeError, match="`info` .*results.Info .*; got dict"):
+    with pytest.raises(TypeError, match="`info` .*results.work.Info .*; got dict"):
         pc.consensus_partition(Z, method=alone, told={"words": []})
 
 

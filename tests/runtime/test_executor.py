@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import posterior_consensus as pc
 from posterior_consensus.answers import compare
-from posterior_consensus.losses import PAIR_LOSSES
+from posterior_consensus.losses.partition_losses import PAIR_LOSSES
 from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor, one_blas_thread
 from posterior_consensus.search.item_terms import OnItemTerms

@@ -25,7 +25,7 @@ def test_names_of_the_package():
     meant = {
         "psm": "posterior_similarity_matrix(draws)",
         "similarity_matrix": "posterior_similarity_matrix",
-        "plot_trace": "plot_traces",
+        "plot_layer_item": "plot_layer_items",
         "ari": 'partition_loss(partition, reference, loss="one_minus_ari")',
         "plot_pms": "plot_psm",
         "sumarize": "summarize",

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.ensemble import memberships
 from posterior_consensus.losses import binder
-from posterior_consensus.results import ComponentsInfo, SearchInfo
+from posterior_consensus.search.runs import SearchInfo
 from tests import reference
 from tests.catalogue.posteriors import linked_records
 

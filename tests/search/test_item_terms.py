@@ -1,7 +1,7 @@
 import numpy as np
 
 import posterior_consensus as pc
-from posterior_consensus.losses import PAIR_LOSSES
+from posterior_consensus.losses.partition_losses import PAIR_LOSSES
 from posterior_consensus.problems.problem import Limits
 from posterior_consensus.search.item_terms import OnItemTerms
 

@@ -4,6 +4,16 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.simulate import theory
+from posterior_consensus.simulate.theory import (
+    basic_error_bound,
+    bayes_error,
+    chernoff_information,
+    draws_needed,
+    oracle_error,
+    refined_error_bound,
+    similarity_moments,
+)
 from tests.helpers import check_all
 
 simulate = pc.simulate
@@ -111,9 +121,9 @@ def test_chernoff_information_is_the_definition():
     for n_clusters, noise in [(2, 0.4), (3, 0.9), (10, 0.2)]:
         one, other = label_probabilities(n_clusters, noise)[:2]
         largest = max(-np.log((one**s * other ** (1 - s)).sum()) for s in np.linspace(0, 1, 101))
-        assert simulate.chernoff_information(n_clusters, noise) == pytest.approx(largest, rel=1e-12)
-    found = simulate.chernoff_information(3, [0.0, 0.5, 1.0])
-    assert found[0] == np.inf and found[1] == simulate.chernoff_information(3, 0.5) and abs(found[2]) < 1e-15
+        assert chernoff_information(n_clusters, noise) == pytest.approx(largest, rel=1e-12)
+    found = chernoff_information(3, [0.0, 0.5, 1.0])
+    assert found[0] == np.inf and found[1] == chernoff_information(3, 0.5) and abs(found[2]) < 1e-15
 
 
 @pytest.mark.parametrize(("n_clusters", "n_draws"), [(2, 1), (3, 2), (4, 2), (2, 5), (3, 5), (4, 5)])
@@ -125,22 +135,22 @@ def test_errors_by_enumeration(n_clusters, noise, n_draws):
         votes = np.bincount(labels, minlength=n_clusters)
         right = (votes[0] == votes.max()) / (votes == votes.max()).sum()
         among_all += probabilities[0] * (1 - right)
-    assert simulate.bayes_error(n_clusters, noise, n_draws=n_draws) == pytest.approx(between_two, abs=1e-12)
-    assert simulate.oracle_error(n_clusters, noise, n_draws=n_draws) == pytest.approx(among_all, abs=1e-12)
+    assert bayes_error(n_clusters, noise, n_draws=n_draws) == pytest.approx(between_two, abs=1e-12)
+    assert oracle_error(n_clusters, noise, n_draws=n_draws) == pytest.approx(among_all, abs=1e-12)
 
 
 def test_oracle_error_at_many_draws():
-    few, many = (simulate.oracle_error(6, 0.65, n_draws=n) for n in (20, 300))
-    between_two = simulate.bayes_error(6, 0.65, n_draws=300)
-    bound = 5 * np.exp(-300 * simulate.chernoff_information(6, 0.65))
+    few, many = (oracle_error(6, 0.65, n_draws=n) for n in (20, 300))
+    between_two = bayes_error(6, 0.65, n_draws=300)
+    bound = 5 * np.exp(-300 * chernoff_information(6, 0.65))
     assert 4.9 * between_two < many < 5 * between_two < bound < 1e-13 < few  # ties of three are rarer still
-    assert simulate.oracle_error(2, 0.8, n_draws=501) == pytest.approx(simulate.bayes_error(2, 0.8, n_draws=501))
+    assert oracle_error(2, 0.8, n_draws=501) == pytest.approx(bayes_error(2, 0.8, n_draws=501))
 
 
 def test_draws_needed():
     for noise, expected in [(0.45, 21), (0.65, 49), (0.0, 1)]:
-        assert simulate.draws_needed(6, noise, error=0.01) == expected
-        assert simulate.oracle_error(6, noise, n_draws=expected) <= 0.01
+        assert draws_needed(6, noise, error=0.01) == expected
+        assert oracle_error(6, noise, n_draws=expected) <= 0.01
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.45])
@@ -154,7 +164,7 @@ def test_similarity_moments(noise):
         similarity = pc.posterior_similarity_matrix(made.draws).values
         inside.append(similarity[together])
         outside.append(similarity[apart])
-    moments = simulate.similarity_moments(4, noise, n_draws=25)
+    moments = similarity_moments(4, noise, n_draws=25)
     for values, mean, sd in (
         (inside, moments.within, moments.within_sd),
         (outside, moments.between, moments.between_sd),
@@ -166,12 +176,12 @@ def test_similarity_moments(noise):
 def test_half_splits_every_cluster_beyond_the_printed_noise():
     for n_clusters in (3, 6, 20):
         breakdown = 1 - np.sqrt(1 - n_clusters / (2 * (n_clusters - 1)))
-        assert simulate.similarity_moments(n_clusters, breakdown).within == pytest.approx(0.5)
+        assert similarity_moments(n_clusters, breakdown).within == pytest.approx(0.5)
 
 
 def test_basic_error_bound():
     """Values worked out by hand; the largest cluster decides beta in the first, the smallest in the second."""
-    bound = simulate.basic_error_bound
+    bound = basic_error_bound
     assert bound([30, 30, 60], 0.5, n_draws=10) == pytest.approx(19.74375)  # beta = 3/2, xi = 3/4: 81 (9/40 + 3/160)
     assert bound([30, 50, 100], 0.3, n_draws=40) == pytest.approx(0.66402 / 0.2401)  # 2, 0.51: 6.12 (0.1 + 0.0085)
     assert bound([60, 100, 200], 0.3, n_draws=80, constant=6) == pytest.approx(3 * 0.66402 / 0.2401)
@@ -182,7 +192,7 @@ def test_basic_error_bound():
 def test_refined_rate_is_the_overlap_of_two_clusters_labels(n_clusters, noise, n_draws):
     """Bhattacharyya's coefficient, the sum of sqrt(P_0 P_1) over every sequence of labels of an item."""
     overlap = sum(np.sqrt(chances[0] * chances[1]) for _, chances in outcomes(n_clusters, noise, n_draws))
-    found = [simulate.refined_error_bound(n_clusters, noise, n_draws=n_draws, slack=slack) for slack in (0, 0.5, 0.75)]
+    found = [refined_error_bound(n_clusters, noise, n_draws=n_draws, slack=slack) for slack in (0, 0.5, 0.75)]
     np.testing.assert_allclose(found, overlap ** np.array([1, 0.5, 0.25]), rtol=1e-12)
 
 
@@ -198,10 +208,10 @@ def test_bad_arguments_of_the_theory():
         ("basic_error_bound", sizes, ("constant", -1, "above 0")),
         ("refined_error_bound", two, ("slack", "some"), ("slack", 1)),
     ]:
-        function = getattr(simulate, name)
+        function = getattr(theory, name)
         wrong = [({key: value}, ValueError, f"`{key}`", *(parts or [repr(value)])) for key, value, *parts in cases]
         check_all(lambda given, function=function, usual=usual: function(**usual | given), wrong)
-    check_all(lambda noise: simulate.chernoff_information(2, noise), [("much", TypeError, "`noise`", "'much'")])
-    check_all(lambda error: simulate.draws_needed(2, 0.5, error=error), [("1%", TypeError, "`error`", "a number")])
+    check_all(lambda noise: chernoff_information(2, noise), [("much", TypeError, "`noise`", "'much'")])
+    check_all(lambda error: draws_needed(2, 0.5, error=error), [("1%", TypeError, "`error`", "a number")])
     wrong = [({"sizes": "equal"}, TypeError, "`sizes`", "'equal'"), ({"constant": "C"}, TypeError, "`constant`", "'C'")]
-    check_all(lambda given: simulate.basic_error_bound(**sizes | given), wrong)
+    check_all(lambda given: basic_error_bound(**sizes | given), wrong)

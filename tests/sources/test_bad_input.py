@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.refinement import refine_partition
 from tests.catalogue.bad import BAD
 from tests.helpers import GOOD, ROWS, array, check_all
 
@@ -63,9 +64,9 @@ def test_the_answer_to_few_draws_is_the_draw(draws):
     alone = np.bincount(labels)[labels] == 1
     np.testing.assert_array_equal(pc.item_uncertainty(draws, labels).similarity, np.where(alone, np.nan, 1))
     if not alone.any() or labels.size == 1:  # else an item on its own joins the nearest
-        assert pc.consensus.refine_partition(draws, labels).values.tolist() == labels.tolist()
+        assert refine_partition(draws, labels).values.tolist() == labels.tolist()
     assert len(pc.plot_psm(draws, labels).images) == 1
-    assert len(pc.plot_credible_ball(ball).images) == 4
+    assert len(ball.plot().images) == 4
 
 
 def test_complex_scores_are_refused():

@@ -6,8 +6,9 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus import consensus
 from posterior_consensus.answers.particles import ParticleLimits
+from posterior_consensus.consensus.refinement import refine_partition
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.expectation import all_losses, loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import as_loss
@@ -82,7 +83,7 @@ def test_results_are_the_same_bits(both):
     one = pc.expected_loss(away, [centre, centre])
     xr.testing.assert_identical(one, pc.expected_loss(draws, [centre, centre]))
     assert one["expected_loss"][0] == one["expected_loss"][1]
-    refine = consensus.refine_partition
+    refine = refine_partition
     xr.testing.assert_identical(refine(away, centre, passes=3), refine(draws, centre, passes=3))
     columns = np.random.default_rng(1).standard_normal((draws.n_items, 2))
     assert_array_equal(away.product(columns), draws.product(columns))
@@ -165,7 +166,7 @@ def test_a_summary_reads_the_labels_eight_times_beside_its_search(monkeypatch):
     monkeypatch.setattr(memory, "LABELS_TO_SEARCH_AGAIN", 1000)  # halves are searched, too
     rng = np.random.default_rng(1)
     draws = pc.as_partition_draws(noisy_draws(rng, 700, 70, 3, 0.1).reshape(4, 175, 70))
-    best = consensus.Candidate(pc.consensus_partition(draws, random_seed=1, progressbar=False).labels.values)
+    best = Candidate(pc.consensus_partition(draws, random_seed=1, progressbar=False).labels.values)
     away = elsewhere(draws)
     summary = pc.summarize(away, method=lambda *_, **__: best, random_seed=1, progressbar=False)
     assert summary.modes.n_particles == 1
@@ -178,11 +179,11 @@ def test_items_of_very_many_clusters_need_no_table_of_them(monkeypatch):
     for weights in (None, np.r_[0.0, rng.exponential(size=59)]):
         draws = pc.as_partition_draws(noisy_draws(rng, 60, 90, 12, 0.4), weights=weights)
         for partition in (np.arange(90), draws.labels[3], np.arange(90) // 2, np.r_[0, np.ones(89, int)]):
-            one, refined = pc.item_uncertainty(draws, partition), consensus.refine_partition(draws, partition)
+            one, refined = pc.item_uncertainty(draws, partition), refine_partition(draws, partition)
             with monkeypatch.context() as patch:
                 patch.setenv("POSTERIOR_CONSENSUS_MEMORY", "4KB")
                 other = pc.item_uncertainty(draws, partition)
-                xr.testing.assert_identical(consensus.refine_partition(draws, partition), refined)
+                xr.testing.assert_identical(refine_partition(draws, partition), refined)
             assert_array_equal(other.nearest, one.nearest)
             np.testing.assert_allclose(other.similarity, one.similarity, atol=1e-12)
             np.testing.assert_allclose(other.nearest_similarity, one.nearest_similarity, atol=1e-12)

@@ -8,6 +8,9 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.impurity import summed_impurity
+from posterior_consensus.consensus.refinement import refine_partition
+from posterior_consensus.experts.competing_methods import normalized_cut
 from posterior_consensus.runtime import memory
 from tests.helpers import CENTRE, GOOD, ROWS, array, check, check_all
 
@@ -58,7 +61,8 @@ DRAWS_FIRST = {
     **{name: getattr(pc, name) for name in ("cluster_merges", "compare_partitions", "diagnose", "plot_items_map")},
     **{name: getattr(pc, name) for name in ("plot_psm", "plot_draws_map", "plot_n_clusters")},
     "plot_psm by chain": partial(pc.plot_psm, by="chain"),
-    **{name: getattr(pc.consensus, name) for name in ("refine_partition", "summed_impurity")},
+    "refine_partition": refine_partition,
+    "summed_impurity": summed_impurity,
 }
 
 
@@ -267,7 +271,7 @@ def test_mistyped_arguments(best):
     posterior = xr.Dataset({"z": ROWS, "mu": mu})
     cases = [
         (lambda: pc.agreement.agreement_path({"a": plain}), ValueError, "at least two"),
-        (lambda: pc.consensus.summed_impurity(GOOD, CENTRE, weighted="x"), TypeError, "`weighted`", "True or Fa"),
+        (lambda: summed_impurity(GOOD, CENTRE, weighted="x"), TypeError, "`weighted`", "True or Fa"),
         (lambda: pc.as_allocation_probabilities(SOFT, log="x"), TypeError, "`log`", "True or False; got 'x'"),
         (lambda: pc.as_allocation_probabilities(SOFT, component_dim=3), TypeError, "`component_dim`", "a name; got 3"),
         (lambda: pc.as_partition_draws(GOOD, item_dim=3), TypeError, "`item_dim`", "a name; got 3"),
@@ -275,7 +279,7 @@ def test_mistyped_arguments(best):
         (lambda: plain.isel(draw="a"), TypeError, "`draw`", "0 to 3; got 'a'"),
         (lambda: best.with_names(first="a"), TypeError, "`first`", "an integer; got 'a'"),
         (lambda: pc.posterior_similarity_matrix(GOOD, items=[True]), IndexError, "below 4, or 4 booleans"),
-        (lambda: pc.experts.normalized_cut(constraints, n_clusters=9), ValueError, "`n_clusters`", "; got 9"),
+        (lambda: normalized_cut(constraints, n_clusters=9), ValueError, "`n_clusters`", "; got 9"),
         (
             lambda: pc.relabel(posterior, CENTRE, component_dim="obs"),
             ValueError,
