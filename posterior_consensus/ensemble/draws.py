@@ -458,6 +458,7 @@ class PartitionDraws(PairSource):
             own, nearest, other = kernel(self.labels, self.starts, begins, addends, total, labels, sizes)
             return own, nearest, other
         of_all_pairs = self.n_items <= _ITEMS_IN_MATRIX and _MANY * n_clusters > self.n_items
+        of_all_pairs &= memory.fits(8 * self.n_items**2)
         if of_all_pairs and _SHARE * self.n_draws >= self.n_items and not self.samples.is_weighted:
             return own_and_nearest_by_counts(self.shared_similarity, self.n_draws, labels)
         return super().own_and_nearest(labels, noise)

@@ -119,7 +119,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     return grid
 
 
-def compared(summary: HasComparison) -> Any:
+def comparison_in(summary: HasComparison) -> Any:
     """The comparison of the layers of a summary."""
     if summary.comparison is None:
         raise ValueError("The layers were not compared, because no time was left; give more `seconds`.")
@@ -128,7 +128,7 @@ def compared(summary: HasComparison) -> Any:
 
 def _comparison(given: Any) -> LayerComparison:
     """The comparison itself, or that of a summary."""
-    comparison = compared(given) if isinstance(given, HasComparison) else given
+    comparison = comparison_in(given) if isinstance(given, HasComparison) else given
     if isinstance(comparison, LayerStability):
         raise TypeError(
             "`comparison` must be of layers of several partitions in each draw; got LayerStability, which its plot() "

@@ -27,7 +27,7 @@ from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.frame import Grid, Width
-from posterior_consensus.plots.layers import compared, printed_layers
+from posterior_consensus.plots.layers import comparison_in, printed_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.display import counted, name_of
@@ -261,8 +261,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         if width is not None:
             if axes is not None:
                 raise ValueError("`width` is for a new figure, and `axes` has one already; give one of the two.")
-            return printed_layers(compared(self), width, figsize)
-        grid: Grid = compared(self).plot(figsize=figsize, axes=axes)
+            return printed_layers(comparison_in(self), width, figsize)
+        grid: Grid = comparison_in(self).plot(figsize=figsize, axes=axes)
         return grid
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
