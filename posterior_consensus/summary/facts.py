@@ -9,7 +9,7 @@ from posterior_consensus.answers.alignment import differences_in_words
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
 from posterior_consensus.answers.particles import Particles, missed, seen_from
-from posterior_consensus.bounds.bound import minimum_in_words, status
+from posterior_consensus.bounds.bound import minimum_in_words
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import reached_in_words, stopped
 from posterior_consensus.diagnostics.chance import loss_without_structure
@@ -30,6 +30,8 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.search.runs import PERTURBATION, SearchInfo
+from posterior_consensus.summary import claims
+from posterior_consensus.summary.claims import Claim
 from posterior_consensus.summary.record import (
     IMPROBABLE,
     OTHER_LABELS,
@@ -39,7 +41,6 @@ from posterior_consensus.summary.record import (
     no_halves_because,
     number_probabilities,
     uses_sampled_labels,
-    why_skipped,
 )
 
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
@@ -64,6 +65,9 @@ _GIVEN_NUMBER = (
     "All runs{of_group} have the same number of clusters. If it was given to the program, the number of clusters "
     "repeats this choice and is no result."
 )
+AGREE_IN_SHORT = "agree: R-hat at most {0}, ESS at least {1}{where}; one could miss a mode below {2}"
+KEPT = " that keeps the constraints"  # of a partition
+_AT_MINIMUM = "proven to be the minimum"
 _LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
 _LINK_SIZES = {"1": "singletons", "2": "pairs", "3": "triples"}
 _MOST_LINK_SIZES = 4  # sizes named in a sentence
@@ -330,7 +334,7 @@ def new_runs(summary: SummaryRecord) -> Fact:
     """How near new runs are to the partition, by runs that the search did not know."""
     new, name, loss = summary.new_runs, "new runs", summary.ball.loss
     if new is None:
-        return Fact(name, f"unknown, because {_skipped(summary)}") if name in summary.cut else Fact()
+        return Fact(name, f"unknown, because {claims.skipped(summary)}") if name in summary.cut else Fact()
     words, (distance, of_distance) = summary.words, display.rounded(new.distance, new.distance_error)
     distance = display.with_unit(distance, loss.unit)
     line = f"mean {display.short_name_of(loss)} {distance}, {words.mcse} {of_distance}"
@@ -381,30 +385,38 @@ def _figure(value: float, form: str, limit: float = np.nan) -> str:
 
 def optimality(summary: SummaryRecord) -> Fact:
     """Bound of the minimum expected loss, and how many searches agree."""
-    gap, bound, best, words = summary.optimality_gap, summary.lower_bound, summary.partition, summary.words
-    if gap is not None and status(gap) == "optimal":
-        proven = "proven"
-        if isinstance(best.info, ComponentsInfo) and best.info.n_components > 1:
-            proven = f"proven for each of {best.info.n_components:,} components of linked items"
-        shown = f"{proven}: no partition has a smaller {words.expected} loss on these {words.draws}"
-        finding = f"On these {words.draws}, no other partition has a smaller {words.expected} loss ({proven})."
-        return Fact("optimality", shown, [finding], f"This is proven to be the minimum on these {words.draws}.")
-    agreement, minimum = reached_in_words(best.info), ""
-    if gap is None or bound is None:
-        no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
-        said, shown = [agreement or no_bound], f"not proven optimal, {no_bound}"
-    else:
-        minimum = minimum_in_words(gap, bound, best.loss.unit)
-        inside = minimum_in_words(gap, bound, best.loss.unit, "; not proven")
-        better = "; a longer computation, by `pc.certify`, can give a better bound"
-        better *= bool(gap > _LOOSE and summary.certificate and not summary.certificate.left_out)
-        known = f"the minimum on these {words.draws} is {minimum}" if minimum else "there is no bound above 0"
-        said = [agreement, f"the partition is not proven optimal: {known}{better}"]
-        shown = f"minimum {inside}" if minimum else "not proven optimal"
-    sentence = " ".join(f"{capitalized(part)}." for part in filter(None, said))
-    which = f", which is {minimum}" if minimum else ""
-    line = "; ".join(filter(None, [_agreement(best.info), shown]))
-    return Fact("optimality", line, [sentence], f"This is not proven to be the minimum{which}.")
+    best, words = summary.partition, summary.words
+    no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
+    claim = claims.optimality(best, summary.lower_bound, f"on these {words.draws}", no_bound)
+    if claim.error > _LOOSE and summary.certificate and not summary.certificate.left_out:
+        claim = claim._replace(advice="; a longer computation, by `pc.certify`, can give a better bound")
+    n_parts = best.info.n_components if isinstance(best.info, ComponentsInfo) else 1
+    proven = f"proven for each of {n_parts:,} components of linked items" if n_parts > 1 else "proven"
+    found = _agreement(best.info), reached_in_words(best.info)
+    return optimality_in_words(claim, best.loss.unit, words.expected, found, proven=proven)
+
+
+def optimality_in_words(
+    claim: Claim, unit: str, expected: str, found: tuple[str, str], unproven: Sequence[str] = (), proven: str = "proven"
+) -> Fact:
+    """Whether a partition has the smallest loss, and how its search `found` it, in the line and among the findings."""
+    on, among = claim.scope, claim.partitions
+    if claim.status == claims.PROVEN:
+        smaller = f"partition{KEPT if among else ''} has a smaller {expected} loss"
+        finding = f"{capitalized(on)}, no other {smaller} ({proven})."
+        return Fact("optimality", f"{proven}: no {smaller} {on}", [finding], f"This is {_AT_MINIMUM} {on}{among}.")
+    is_bounded = claim.status == claims.ESTIMATED
+    minimum, inside = (
+        minimum_in_words(claim.error, claim.number, unit, more) if is_bounded else "" for more in ("", "; not proven")
+    )
+    known = f"the minimum {on} is {minimum}{among}" if minimum else "there is no bound above 0" if is_bounded else on
+    shown = f"minimum {inside}{among}" if minimum else f"not proven optimal, {known}"
+    is_told = is_bounded or not found[1]  # else the searches say enough
+    said = [found[1], *[f"the partition is not proven optimal: {known}{claim.advice}"] * is_told, *unproven]
+    finding = " ".join(f"{capitalized(part)}." for part in filter(None, said))
+    which = f", which is {minimum}{among}" if minimum else ""
+    line = "; ".join(filter(None, [found[0], shown, *unproven]))
+    return Fact("optimality", line, [finding], f"This is not {_AT_MINIMUM}{which}.")
 
 
 def _agreement(info: Info | None) -> str:
@@ -450,13 +462,13 @@ def ball(summary: SummaryRecord) -> Fact:
 
 def misplaced(summary: SummaryRecord) -> Fact:
     """Expected number of items outside their cluster, and those that are more probably outside than in it."""
-    items, words = summary.items, summary.words
-    if items.membership is None:
+    items, words, claim = summary.items, summary.words, claims.misplaced(summary.items)
+    if claim.status == claims.NOT_ASSESSED:
         return _dissimilar(summary)
     doubted = by_doubt(items)
     names = doubted.index[doubted < EVEN].tolist()
     total, one = _items(summary, summary.draws.n_items), _item(summary)
-    if items.misplaced <= ROUNDING:
+    if claim.number <= ROUNDING:
         said = f"no {one} is outside its cluster in any {words.draw}"
         return Fact("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
@@ -526,33 +538,17 @@ def links(summary: SummaryRecord) -> Fact:
 
 def groups(summary: SummaryRecord) -> Fact:
     """Groups of draws; a single group is not reported if the chains disagree."""
-    found, words = summary.modes, summary.words
-    name, draws = f"other {words.mode}s", words.draws
-    if found is None:
-        return Fact(name, "not searched for")
-    if not summary.draws.samples.has_errors:
-        in_chain = f" in a {words.chain}" if summary.draws.samples.series else ""
-        return Fact(name, f"too few {draws}{in_chain} to find {words.group}s")
-    if found.n_particles > 1:
+    claim, found, words = claims.groups(summary), summary.modes, summary.words
+    name = f"other {words.mode}s"
+    if found is None or not summary.draws.samples.has_errors:
+        return Fact(name, claim.scope)
+    if claim.status == claims.CONTRADICTED:
         return _several_groups(summary, found)
-    if found.stopped and found.status == "unknown":
-        return Fact(name, f"unknown: the search {display.ended(found.stopped, 'was')}", [found.verdict])
-    if summary.diagnosis.status == "disagree":
-        line = f"one or several: undecided, because the {words.chains} do not agree"
-        return Fact(name, line, [found.verdict] * (found.status == "unknown"))
-    if found.status == "unknown":
-        line = f"too few effective {draws} to distinguish one {words.group} from several"
-        return Fact(name, line, [found.verdict])
-    searched, least = _looked_at(summary, found), seen_from(found.least_share)
-    unseen = missed(words, whole_of(summary), found.least_share)
-    said = f"A search for {words.group}s on {searched} found no second {words.group}; {unseen}."
-    return Fact(name, f"none found above {least} ({searched} searched)", [said], said)
-
-
-def _looked_at(summary: SummaryRecord, found: Particles) -> str:
-    """Number of draws in the search for groups, of how many."""
-    number, total, draws = found.n_draws_searched, summary.draws.n_draws, summary.words.draws
-    return f"all {total:,} {draws}" if number == total else f"{number:,} of {total:,} {draws}"
+    if claim.status == claims.NOT_ASSESSED:
+        return Fact(name, claim.scope, [found.verdict] * (found.status == "unknown"))
+    unseen = missed(words, whole_of(summary), claim.limit)
+    said = f"A search for {words.group}s on {claim.scope} found no second {words.group}; {unseen}."
+    return Fact(name, f"none found above {seen_from(claim.limit)} ({claim.scope} searched)", [said], said)
 
 
 def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
@@ -605,20 +601,17 @@ def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
 def more_draws(summary: SummaryRecord) -> Fact:
     """Effect of more draws; no finding after searches that ended early, as these began at the partition."""
     excess, best, words = summary.excess, summary.partition, summary.words
-    draws, name = words.draws, f"more {words.draws}"
-    if excess is None:
-        why = no_halves_because(summary.draws, best, summary.diagnosis) or _skipped(summary)
-        return Fact(name, f"effect unknown, because {why}")
-    if excess.stopped:
-        return Fact(name, f"effect unknown, because {_halves(words)} {display.ended(excess.stopped, 'were')}")
-    if excess.value == 0:
+    draws, name, claim = words.draws, f"more {words.draws}", claims.more_draws(summary)
+    if excess is None or claim.status == claims.NOT_ASSESSED:
+        return Fact(name, f"effect unknown, because {claim.scope}")
+    if claim.number == 0:
         equal = f"best partitions of the same {words.expected} loss"
         alike = "the same best partition" if excess.distance == 0 else equal
         same = f"two halves of the {draws} have {alike}"
         return Fact(name, f"both halves have {alike}", [f"No effect of {name} is seen: {same}."])
-    value, twice = (display.quantity(loss, best.loss.unit, 2) for loss in (excess.value, 2 * excess.value))
-    limit = display.with_unit(display.at_most(excess.limit, ".2g"), best.loss.unit)
-    value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
+    value, twice = (display.quantity(loss, best.loss.unit, 2) for loss in (claim.number, 2 * claim.number))
+    limit = display.with_unit(display.at_most(claim.limit, ".2g"), best.loss.unit)
+    value = f"{value} ({100 * claim.number / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
     line = f"would lower the {words.expected} loss by about {value}, in six of seven {words.cases} by at most {limit}"
     finding = f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}."
@@ -632,11 +625,6 @@ def more_draws(summary: SummaryRecord) -> Fact:
         f"partition exceeds the minimum under infinitely many {draws} by about {value}."
     )
     return Fact(name, line, [finding], methods)
-
-
-def _halves(words: Words) -> str:
-    """Name of the searches on halves."""
-    return f"the searches on two halves of the {words.draws}"
 
 
 def other_labels(summary: SummaryRecord) -> Fact:
@@ -685,8 +673,8 @@ def chains(summary: SummaryRecord) -> Fact:
         )
         if diagnosis.status == "agree":
             methods += (
-                f" Below about {display.at_most(diagnosis.could_miss, '.0%')} of the draws, a mode that one chain "
-                "misses would have gone unnoticed."
+                f" Below about {agreement(diagnosis)[-1]} of the draws, a mode that one chain misses would have gone "
+                "unnoticed."
             )
         if diagnosis.status == "short":
             methods += (
@@ -716,13 +704,16 @@ def _chains_line(diagnosis: Diagnosis) -> str:
         return as_line(diagnosis.sentences)
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
-    agree = (
-        f"agree: R-hat at most {display.at_most(max(diagnosis.worst_rhat, 1.0), '.3f')}, ESS at least "
-        f"{display.at_least(diagnosis.least_ess, ',.0f')}, similarities within "
-        f"{display.at_most(diagnosis.largest_difference.size, '.2f')}{some}; one could miss a mode below "
-        f"{display.at_most(diagnosis.could_miss, '.0%')}"
-    )
-    return _with_further(agree, diagnosis)
+    where = f", similarities within {display.at_most(claims.chains(diagnosis).number, '.2f')}{some}"
+    return _with_further(AGREE_IN_SHORT.format(*agreement(diagnosis), where=where), diagnosis)
+
+
+def agreement(*diagnoses: Diagnosis) -> tuple[str, str, str]:
+    """Largest R-hat, smallest effective sample size, and share below which a mode that one chain misses is not seen."""
+    rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses)])
+    ess = np.fmin.reduce([one.least_ess for one in diagnoses])
+    limit = claims.chains(*diagnoses).limit
+    return display.at_most(rhat, ".3f"), display.at_least(ess, ",.0f"), display.at_most(limit, ".0%")
 
 
 def _with_further(line: str, diagnosis: Diagnosis) -> str:
@@ -768,7 +759,7 @@ def omissions(summary: SummaryRecord) -> Fact:
         )
     if found is not None:
         some = [f"{found.n_searched:,} items, chosen at random"] * (found.n_searched < n)
-        some += [_looked_at(summary, found)] * (found.n_draws_searched < summary.draws.n_draws)
+        some += [claims.searched(found, summary.draws.n_draws)] * (found.n_draws_searched < summary.draws.n_draws)
         if some:
             sentences.append(f"Further {words.group}s of {words.draws} were searched for on {display.joined(some)}.")
     return Fact("left out", " ".join(sentences), sentences, " ".join(sentences))
@@ -782,18 +773,13 @@ def _ended_early(summary: SummaryRecord) -> Iterator[str]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
     by = "" if other is None else _BY[stopped(other)]
     if by or (other is None and "alternative" in cut):
-        how = f"searched for until {by}" if by else f"not searched for, because {_skipped(summary)}"
+        how = f"searched for until {by}" if by else f"not searched for, because {claims.skipped(summary)}"
         yield f"The best partition with the most {words.probable} number of clusters was {how}."
     if found is None:
-        why = f"because {_skipped(summary)}" if "modes" in cut else "as requested"
+        why = f"because {claims.skipped(summary)}" if "modes" in cut else "as requested"
         yield f"No search for {groups} was made, {why}."
     elif found.stopped:
         yield f"The search for {groups} {display.ended(found.stopped, 'was')}."
-
-
-def _skipped(summary: SummaryRecord) -> str:
-    """Why steps were left out."""
-    return why_skipped(summary.partition, summary.excess, summary.resampled, summary.alternative, summary.modes)
 
 
 def _second_searches(summary: SummaryRecord) -> Iterator[str]:
@@ -801,14 +787,14 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
     excess, other, best = summary.excess, summary.resampled, summary.partition
     too_many = no_halves_because(summary.draws, best, summary.diagnosis) == TOO_MANY
     for searches, be, ended, step, is_missed in (
-        (capitalized(_halves(summary.words)), "were", excess and excess.stopped, "halves", too_many),
+        (capitalized(claims.halves(summary.words)), "were", excess and excess.stopped, "halves", too_many),
         (_OTHERS, "was", other and stopped(other), OTHER_LABELS, uses_sampled_labels(summary.draws, best)),
     ):
         late = step in summary.cut
         if ended:
             yield f"{searches} {display.ended(ended, be)}."
         elif ended is None and (late or is_missed):
-            yield f"{searches} {be} not made, because {_skipped(summary) if late else TOO_MANY}."
+            yield f"{searches} {be} not made, because {claims.skipped(summary) if late else TOO_MANY}."
 
 
 _TOPICS = (

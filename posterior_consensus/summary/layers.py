@@ -36,7 +36,8 @@ from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.summary.facts import draws_in_words, draws_line, facts_of
+from posterior_consensus.summary.claims import worst_status
+from posterior_consensus.summary.facts import AGREE_IN_SHORT, agreement, draws_in_words, draws_line, facts_of
 from posterior_consensus.summary.record import was_interrupted, why_skipped
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_layers_report
@@ -46,17 +47,15 @@ from posterior_consensus.summary.text import how_found, with_references
 
 _DIAGNOSIS = 0.25  # share of the remaining time
 _MOST_NAMED = 6  # layers of a kind in a sentence
-_STATUSES = ("disagree", "unknown", "short", "agree")  # from the worst
 _STATUSES_IN_WORDS = {
     "disagree": "the chains disagree in",
     "unknown": "the chains cannot be assessed in",
     "short": "the chains are short in",
 }
 _AGREE = (
-    "The chains agree: R-hat is at most {}, the effective sample size {}. A mode that one chain misses would go "
-    "unnoticed below about {} of the draws."
+    "The chains agree: R-hat is at most {0}, the effective sample size at least {1}{where}. A mode that one chain "
+    "misses would go unnoticed below about {2}"
 )
-_AGREE_IN_SHORT = "agree: R-hat at most {}, ESS {}; one could miss a mode below {} of the draws."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -397,7 +396,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     @property
     def _status(self) -> str:
         """The worst status of all layers together and of each layer."""
-        return min((one.status for one in self._diagnoses.values()), key=_STATUSES.index)
+        return worst_status(self._diagnoses.values())
 
     def _chains(self, *, short: bool = False) -> list[Sentence]:
         """The verdict on the chains over all layers, possibly short; of runs, that they are repetitions."""
@@ -405,12 +404,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             return [Sentence(f"Runs are independent: errors are those of {self._repetitions} runs of each layer.")]
         status, diagnoses = self._status, self._diagnoses
         if status == "agree":
-            rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses.values())])
-            ess = np.fmin.reduce([one.least_ess for one in diagnoses.values()])
-            missed = np.fmax.reduce([one.could_miss for one in diagnoses.values()])
-            template = _AGREE_IN_SHORT if short else _AGREE
-            least = f"at least {display.at_least(ess, ',.0f')} in any layer and between layers"
-            return [Sentence(template.format(display.at_most(rhat, ".3f"), least, display.at_most(missed, ".0%")))]
+            template, where = AGREE_IN_SHORT if short else _AGREE, " in any layer and between layers"
+            return [Sentence(f"{template.format(*agreement(*diagnoses.values()), where=where)} of the draws.")]
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]
         n = len(self)

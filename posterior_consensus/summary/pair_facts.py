@@ -8,14 +8,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.answers.scored_links import ONE_BY_ONE
-from posterior_consensus.bounds.bound import minimum_in_words, status
-from posterior_consensus.bounds.components import ComponentsInfo, among_of
+from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.results import display
 from posterior_consensus.results.display import as_text, capitalized, counted
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.summary.facts import Fact
+from posterior_consensus.summary import claims
+from posterior_consensus.summary.facts import KEPT, Fact, optimality_in_words
 from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.text import with_references, with_version
 
@@ -27,7 +27,6 @@ _NOT_KNOWN = "not known to be non-matches"
 _WITHIN = (
     "the expected loss counts them so everywhere, expected numbers of pairs within components of linked records alone"
 )
-_KEPT = " that keeps the constraints"
 _METHODS = (
     "{scored}",
     "{constraints}",
@@ -174,23 +173,8 @@ def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> st
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
     """Whether the partition is proven to be optimal, and which components are not."""
     best = summary.partition
-    gap, bound, unit, among = best.optimality_gap, best.lower_bound, best.loss.unit, among_of(best.info)
-    if gap is not None and status(gap) == "optimal":
-        kept = _KEPT if among else ""
-        line = f"proven, no partition{kept} has a smaller expected loss with these scores"
-        finding = f"With these scores, no other partition{kept} has a smaller expected loss (proven)."
-        return Fact("optimality", line, [finding], f"This is proven to be the minimum{among}.")
-    minimum, known = "", "no bound was computed"
-    shown = f"not proven optimal, {known}"
-    if gap is not None and bound is not None:
-        minimum = minimum_in_words(gap, bound, unit)
-        known = f"the minimum is {minimum}{among}" if minimum else "there is no bound above 0"
-        inside = minimum_in_words(gap, bound, unit, "; not proven")
-        shown = f"minimum {inside}{among}" if minimum else f"not proven optimal, {known}"
-    unproven = [*_unproven(best.info)]
-    finding = " ".join(f"{capitalized(part)}." for part in [f"the partition is not proven optimal: {known}", *unproven])
-    which = f", which is {minimum}{among}" if minimum else f": {known}"
-    return Fact("optimality", "; ".join([shown, *unproven]), [finding], f"This is not proven to be the minimum{which}.")
+    claim = claims.optimality(best, best.lower_bound, "with these scores", "no bound was computed")
+    return optimality_in_words(claim, best.loss.unit, "expected", ("", ""), [*_unproven(best.info)])
 
 
 def _unproven(info: Info | None) -> Iterator[str]:
@@ -203,7 +187,7 @@ def _unproven(info: Info | None) -> Iterator[str]:
     are, have, cost = ("is", "it has", "costs") if n == 1 else ("are", "they have", "cost")
     yield (
         f"{n:,} of {of} {are} not proven: {have} {sizes} records, and {cost} at most {gaps} expected pairs more than "
-        f"the best partition{_KEPT if info.constrained else ''}"
+        f"the best partition{KEPT if info.constrained else ''}"
     )
     if info.stopped:
         by = {"interrupted": "Ctrl-C", "seconds": "the time limit"}[info.stopped]
