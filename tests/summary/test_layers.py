@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.results import display
 from posterior_consensus.sources.containers import attach
 from tests.catalogue.results import assert_equal
 
@@ -128,19 +127,6 @@ def test_chains_that_disagree_between_layers_only():
     assert "agree:" not in found.methods_text() and "we report" not in found.methods_text()
     back = pc.results.LayersSummary.from_datatree(found.to_datatree(), layers)
     assert_equal(back.diagnosis, found.diagnosis)
-
-
-def test_chains_that_agree_are_said_to_miss_a_mode_below_the_largest_share():
-    """The layers of one posterior have other shares."""
-    rng = np.random.default_rng(2)
-    labels = np.arange(15) % 3 + np.zeros((4, 300, 2, 1), int)
-    labels = np.where(rng.random(labels.shape) < [[0.1], [0.2]], rng.integers(3, size=labels.shape), labels)
-    found = pc.summarize(pc.as_layers({name: labels[:, :, k] for k, name in enumerate("ab")}), **QUIET)
-    shares = [one.could_miss for one in (found.diagnosis, *(one.diagnosis for one in found.values()))]
-    assert len(set(shares)) > 1
-    share = f"{display.at_most(max(shares), '.0%')} of the draws"
-    assert f"miss a mode below {share}" in " ".join(str(found).split())
-    assert f"unnoticed below about {share}" in found.findings()[-1] and share in found.methods_text()
 
 
 def test_a_layer_without_r_hat_hides_no_other(summary):
