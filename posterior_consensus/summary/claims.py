@@ -112,11 +112,11 @@ def more_draws(summary: SummaryRecord) -> Claim:
         why = no_halves_because(summary.draws, summary.partition, summary.diagnosis) or skipped(summary)
         return Claim(NOT_ASSESSED, scope=why)
     if excess.stopped:
-        return Claim(NOT_ASSESSED, scope=f"{halves(words)} {display.ended(excess.stopped, 'were')}")
+        return Claim(NOT_ASSESSED, scope=f"{on_halves(words)} {display.ended(excess.stopped, 'were')}")
     return Claim(ESTIMATED, excess.value, limit=excess.limit)
 
 
-def halves(words: Words) -> str:
+def on_halves(words: Words) -> str:
     """Name of the searches on halves of the draws."""
     return f"the searches on two halves of the {words.draws}"
 
