@@ -168,9 +168,7 @@ def test_labels_below_the_histograms_do_not_touch(rng):
 
 def test_bad_arguments():
     draws, short = draws_of(2, 5, 4), "`partition` must label all 4 items"
-    results = {"traces": "`diagnosis`", "sequence": "`sequence`", "near_independence": "`independence`"}
     cases = [
-        *(([name, [1]], TypeError, argument, "got list") for name, argument in results.items()),
         (["psm", draws, {"by": "chain", "axes": [1, 2]}], TypeError, "`axes` must hold matplotlib Axes; got int"),
         (["psm", draws, {"by": "chain", "axes": plt.subplots()[1]}], ValueError, "`axes` must hold 2", "got 1"),
         (["psm", draws, [0], {"by": "chain"}], ValueError, short),

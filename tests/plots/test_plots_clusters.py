@@ -208,7 +208,6 @@ def test_what_cannot_be_drawn_is_refused():
         (["alluvial", CENTRE[0]], TypeError, "`partitions`", "CredibleBall or Particles; got int"),
         (["alluvial", "ab"], TypeError, "`partitions`", "CredibleBall or Particles; got str"),
         (["alluvial", [CENTRE, CENTRE], {"ax": "x"}], TypeError, "`ax` must be a matplotlib Axes or None"),
-        (["item_uncertainty", GOOD], TypeError, "`items` must be what item_uncertainty"),
         (["item_uncertainty", pc.item_uncertainty(GOOD, CENTRE), {"ax": 3}], TypeError, "`ax`", "Axes or None"),
     ]
     check_all(plotted, cases)
