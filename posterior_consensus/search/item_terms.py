@@ -13,7 +13,7 @@ from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.problems.problem import Limits
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.local_search import Optimum, OverSimilarities, Uniforms, numbered
+from posterior_consensus.search.local_search import Optimum, OverSimilarities, Stop, Uniforms, numbered
 
 _WIDTH = 8  # clusters to begin with
 _PLACE = 1e5  # elementary operations that take as long as placing an item
@@ -25,11 +25,12 @@ class OnItemTerms(OverSimilarities):
     This loss is a sum over clusters, too, but restarts perturb one place of any partition.
     """
 
-    def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
-        self.limits = limits
-        self.bytes_a_cluster = 8 * source.n_items  # a sum of similarities for each item
-        self._loss, self.similarity, self._stop = loss, source.shared_similarity, stop
-        self._pairs = PairSimilarity(source.items, self.similarity)
+    runs_a_check = 3  # a run takes long
+    always_rearranges = False
+
+    def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: Stop) -> None:
+        super().__init__(source.shared_similarity, limits, stop)
+        self._loss, self._pairs = loss, PairSimilarity(source.items, self.similarity)
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:

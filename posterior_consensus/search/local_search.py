@@ -191,7 +191,7 @@ class Sample(Problem, ABC):
 class OnDraws(LocalSearch):
     """Search over draws: begun on a small sample of them, continued on a larger one, ended on all."""
 
-    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: Stop) -> None:
         sparse = loss.is_linear and is_sparse(draws, limits.fewest)
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
@@ -351,7 +351,12 @@ class OnDrawsNonlinear(OnDraws):
 class OverSimilarities(LocalSearch):
     """Search over a similarity matrix, whose descents all take the same steps."""
 
-    similarity: npt.NDArray[np.float64]
+    runs_a_check = 10  # a run takes little, and many partitions are nearly the best
+    always_rearranges = True
+
+    def __init__(self, similarity: npt.NDArray[np.float64], limits: Limits, stop: Stop) -> None:
+        self.similarity, self.limits, self._stop = similarity, limits, stop
+        self.bytes_a_cluster = 8 * len(similarity)  # a sum of similarities for each item
 
     @abstractmethod
     def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
@@ -369,6 +374,14 @@ class OverSimilarities(LocalSearch):
         """Search from a partition, of which -1 stands for items to allocate in this order."""
         return self._descend(labels, order)
 
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
+        """Search from a partition, its clusters dissolved and split in this order of the items."""
+        return self._descend(labels, order)
+
+    def operations(self, n_clusters: int) -> float:
+        """What a restart counts as: the similarities are summed within each cluster, however many there are."""
+        return float(len(self.similarity)) ** 2
+
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items whose similarity to item i is above this, and itself."""
         near: npt.NDArray[np.bool_] = self.similarity[i] > quantile
@@ -379,27 +392,13 @@ class OverSimilarities(LocalSearch):
 class OnPairs(OverSimilarities):
     """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
 
-    runs_a_check = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
-    always_rearranges = True
-
-    def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
-        self.limits = limits
-        self._stop = stop
-        self.similarity = draws.similarity()
-        self.bytes_a_cluster = 8 * draws.n_items  # a sum of similarities for each item
+    def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: Stop) -> None:
+        super().__init__(draws.similarity(), limits, stop)
         np.fill_diagonal(self.similarity, 0.0)
         self._costs = Costs(loss.numerator["A"], loss.numerator["B"])
         together = float(self.similarity.sum()) / 2
         self._apart = loss.numerator["C"] * together  # the expected loss of single items
         self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
-
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
-        """Search from a partition, its clusters dissolved and split in this order of the items."""
-        return self._descend(labels, order)
-
-    def operations(self, n_clusters: int) -> float:
-        """What a restart counts as: the similarities are summed within each cluster, however many there are."""
-        return float(len(self.similarity)) ** 2
 
     def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
         partition = labels.copy()

@@ -29,7 +29,6 @@ from posterior_consensus.search.local_search import (
     OverSimilarities,
     Sample,
     Stop,
-    Uniforms,
     descend_pairs,
     numbered,
 )
@@ -185,16 +184,12 @@ class OnPairsWithNoise(OverSimilarities):
     loss: their pairs with each other only make that dearer.
     """
 
-    runs_a_check = 10
-    always_rearranges = True
-
     def __init__(self, draws: PartitionDraws, loss: NoiseLoss, limits: Limits, stop: Stop) -> None:
-        self.limits, self._stop, self._draws = limits, stop, draws
-        self.bytes_a_cluster = 8 * draws.n_items
+        super().__init__(draws.similarity(), limits, stop)  # of the one more item, too
+        self._draws = draws
         labels, weights = draws.labels, draws.weights
         active = (labels[:, :-1] != labels[:, -1:]).astype(np.float64)
         self._share = 1.0 - weights @ active
-        self.similarity = draws.similarity()  # with the one more item
         apart, joined = loss.binder.numerator["C"], loss.binder.numerator["B"]
         both = active.T @ (weights[:, np.newaxis] * active)
         # Items that are noise in the same run are together here, with the one more item.
@@ -210,14 +205,6 @@ class OnPairsWithNoise(OverSimilarities):
     def cuts(self) -> list[Labels]:
         """Some runs, from which a search starts."""
         return list(self._draws.some_labels(_RUNS).astype(np.int32))
-
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
-        """Search from a partition, its clusters dissolved and split in this order of the items."""
-        return self._descend(labels, order)
-
-    def operations(self, n_clusters: int) -> float:
-        """What a restart counts as: about one pass over the pairs."""
-        return float(self._draws.n_items) ** 2
 
     def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
         partition = labels[:-1].copy()
@@ -285,9 +272,3 @@ class OnPairsWithNoise(OverSimilarities):
                 links[k] = 0.0  # without rounding
             partition[i], noise[i] = (k, False) if sign > 0 else (-1, True)
             flips += 1
-
-    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
-        """The items that are together with an item, or noise with it, more often than this, and itself."""
-        near: npt.NDArray[np.bool_] = self.similarity[i] > quantile
-        near[i] = True
-        return near

@@ -13,10 +13,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import posterior_consensus as pc
 from posterior_consensus.answers import compare
 from posterior_consensus.losses.partition_losses import PAIR_LOSSES
+from posterior_consensus.problems.problem import Limits
 from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor, one_blas_thread
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.local_search import SMALL, Limits, OnDraws, OnDrawsNonlinear, OnPairs, Uniforms
+from posterior_consensus.search.local_search import SMALL, OnDraws, OnDrawsNonlinear, OnPairs, Uniforms
 from tests.catalogue.posteriors import noisy_draws
 
 
