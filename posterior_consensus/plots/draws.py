@@ -11,7 +11,15 @@ from posterior_consensus.diagnostics.independence import NearIndependence
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_line, chain_marker, ink
+from posterior_consensus.plots.colours import (
+    MARK,
+    MOST_CHAINS,
+    chain_colour,
+    chain_line,
+    chain_marker,
+    check_matplotlib,
+    ink,
+)
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.palette import COLOURS
@@ -72,7 +80,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     >>> axes.shape
     (7, 2)
     """
-    frame.check_matplotlib()
+    check_matplotlib()
     from matplotlib.lines import Line2D
 
     traces = diagnosis.traces
@@ -245,7 +253,7 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     >>> ax.get_ylabel()
     'resamples'
     """
-    frame.check_matplotlib()
+    check_matplotlib()
     from matplotlib.ticker import MaxNLocator
 
     ax = frame.new_axes(ax, figsize, 5.6, 3.2)

@@ -11,7 +11,7 @@ from posterior_consensus.answers.membership import membership as membership_of
 from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style
+from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink, patch_style
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
@@ -173,7 +173,7 @@ def plot_item_uncertainty(
     >>> ax.get_ylabel()
     'mean posterior similarity'
     """
-    frame.check_matplotlib()
+    check_matplotlib()
     from matplotlib.patches import Patch
 
     cluster, single = items.cluster.values, np.isnan(items.similarity.values)

@@ -15,6 +15,7 @@ from posterior_consensus.plots.colours import (
     PRIOR,
     chain_cross,
     chain_labels,
+    check_matplotlib,
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
@@ -228,7 +229,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['0\n(n = 2)', '1\n(n = 2)', '2\n(n = 1)']
     """
-    frame.check_matplotlib()
+    check_matplotlib()
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import NullLocator
 

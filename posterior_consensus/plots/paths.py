@@ -20,6 +20,7 @@ from posterior_consensus.plots.colours import (
     OPEN,
     as_cmap,
     chain_line,
+    check_matplotlib,
     ink,
     on_dark,
 )
@@ -75,7 +76,7 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     >>> ax.get_xlabel()
     'pair threshold tau'
     """
-    frame.check_matplotlib()
+    check_matplotlib()
     dim, table = path.parameter, path.table
     x, clusters = table[dim].values, table["n_clusters"].values
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)

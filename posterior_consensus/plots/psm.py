@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.items import Clusters, Items, name_or
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, ink, ink_on
+from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, check_matplotlib, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, Places, check_order, label_along
 from posterior_consensus.results.words import Words
@@ -362,7 +362,7 @@ def plot_posterior_comparison(
     >>> [text.get_text() for text in axes[1].get_yticklabels()]
     ['2', '0', '1', '3']
     """
-    frame.check_matplotlib()
+    check_matplotlib()
     check_count("n_items", n_items)
     colours = as_cmap(cmap)
     difference = comparison.difference

@@ -17,7 +17,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import colours_of, ink, patch_style, patterns_of
+from posterior_consensus.plots.colours import check_matplotlib, colours_of, ink, patch_style, patterns_of
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.results.display import counted, quantity, short_name_of
@@ -317,7 +317,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     >>> [tick.get_text().replace(chr(10), ", ") for tick in axes[0].get_yticklabels()]
     ['share 0.65, 2 clusters, noise 0.026', 'share 0.35, 2 clusters, noise 0.05']
     """
-    frame.check_matplotlib()
+    check_matplotlib()
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     height = 1.2 + 0.6 * modes.n_modes

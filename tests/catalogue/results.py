@@ -168,7 +168,10 @@ RESULTS = {
 }
 
 FIGURES = {  # of each record, by their names in `plots`; None where no figure takes the record alone
-    **dict.fromkeys(("PartitionDraws", "AllocationDraws", "PairSimilarity", "ScoredPairs"), "psm.plot_psm"),
+    **dict.fromkeys(
+        ("PartitionDraws", "AllocationDraws", "NoisyRuns", "PairSimilarity", "RunsWithMissing", "ScoredPairs"),
+        "psm.plot_psm",
+    ),
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "alluvial.plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
     **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers")),
