@@ -186,7 +186,9 @@ def test_unscored_pairs_count_within_components_in_what_is_said():
     assert said.count("within components of linked records alone") == 2
     open_one = unproven(found)
     least = open_one.partition.lower_bound
-    assert f"the minimum is at least {np.floor(1e4 * least) / 1e4:.3g} (" in "\n".join(open_one.findings())
+    assert f"the minimum with these scores is at least {np.floor(1e4 * least) / 1e4:.3g} (" in "\n".join(
+        open_one.findings()
+    )
 
 
 def test_a_table_without_low_scores_is_said_to_be_cut(summary):
