@@ -83,7 +83,7 @@ class PartitionDraws(PairSource):
     @property
     def with_one_noise(self) -> tuple[LabelBackend, npt.NDArray[np.bool_]]:
         """The labels, and which of all clusters (R,) hold the noise of runs that have some: none."""
-        return self.backend, np.zeros(int(self.starts[-1]), np.bool_)
+        return self.backend, self.noise_rows()
 
     def marked_labels(self, rows: npt.NDArray[np.intp] | None = None) -> npt.NDArray[Any]:
         """Cluster of each item in each draw, or in some, -1 for noise of runs that have some."""

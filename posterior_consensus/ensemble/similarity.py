@@ -36,7 +36,7 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
     memory.check(16 * draws.n_items**2, what, "Take the errors of some items: `of_items`.")
     if not draws.samples.has_errors:
         return np.full((draws.n_items, draws.n_items), np.nan)
-    if not draws.samples.series:
+    if draws.counted_draws is not None and not draws.samples.series:
         squares = np.square([factor for _, factor in draws.samples.batch_factors()])
         if np.isnan(squares).any():
             return np.full((draws.n_items, draws.n_items), np.nan)

@@ -69,8 +69,8 @@ class Words(NamedTuple):
         Heading, and name of a file, of what compares chains or groups.
     not_all : str
         Sentence where these disagree.
-    about_number : str
-        What the share of draws with a number of clusters says, after :attr:`number`.
+    after_number : str
+        What a methods text adds to :attr:`number`: a source, or what a share of runs is.
     intervals : str
         Intervals of a parameter, after their levels.
     cases : str
@@ -124,7 +124,7 @@ class Words(NamedTuple):
     heading: str
     file: str
     not_all: str
-    about_number: str
+    after_number: str
     intervals: str
     cases: str
     all_or_each: str
@@ -186,7 +186,7 @@ DRAWS = Words(
     heading="Convergence",
     file="convergence",
     not_all="These results must not be reported.",
-    about_number="need not estimate a number of components; that depends on the prior [miller2014]",
+    after_number=" [miller2014]",
     intervals="credible intervals",
     cases="posteriors",
     all_or_each="a chain",
@@ -237,8 +237,7 @@ RUNS = Words(
     heading="Comparison of groups",
     file="comparison",
     not_all="One partition must not stand for all.",
-    about_number="depends on the programs and their settings. A share of runs is not a probability: it describes how "
-    "the result varies between runs",
+    after_number=". A share of runs is not a probability: it describes how the result varies between runs",
     intervals="of the runs",
     cases="cases",
     all_or_each="the runs",

@@ -43,7 +43,7 @@ def methods_text(summary: SummaryRecord) -> str:
     words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
     is_bad = summary.diagnosis.status == "disagree"
     words |= {"how_found": how_found(summary, " was" * is_bad), "report": "The" if is_bad else "We report the"}
-    words |= {"about_number": summary.words.about_number, "doubt": ""}
+    words |= {"about_number": f"{summary.words.number}{summary.words.after_number}", "doubt": ""}
     if in_doubt(summary):
         words |= {"doubt": words["chains"], "chains": ""}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))

@@ -20,6 +20,7 @@ from posterior_consensus.ensemble.pairs import PairSource, RunsWithMissing
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import RunSamples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.runtime import memory
 from tests import reference
 
@@ -259,6 +260,14 @@ def test_draws_or_one_refusal(kind, size):
             source.as_draws(what)
         assert came.get(type(source), "a similarity matrix alone") in str(refused.value)
         assert instead in str(refused.value)
+
+
+def test_errors_of_similarities_are_those_of_the_mean_over_runs():
+    """Each run is independent, whether its entries are 0 and 1 or probabilities."""
+    for kind in ("runs", "runs with noise", "runs of allocation probabilities"):
+        source, _ = posterior(kind, "some")
+        each = np.stack([source.take(np.array([t])).similarity() for t in range(source.n_draws)], axis=-1)
+        assert_allclose(similarity_errors(source), each.std(axis=-1, ddof=1) / np.sqrt(source.n_draws), **close)
 
 
 @of_every_kind
