@@ -11,7 +11,7 @@ import xarray as xr
 from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, mean_between
+from posterior_consensus.ensemble.expectation import mean_between
 from posterior_consensus.ensemble.items import Items, name_or
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.kernels import mutual_information
@@ -19,7 +19,7 @@ from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Integers
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track, waiting

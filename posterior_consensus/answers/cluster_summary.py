@@ -11,12 +11,13 @@ import xarray as xr
 
 from posterior_consensus.answers.partial_partition import agreement
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, members_of
+from posterior_consensus.ensemble.items import cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw

@@ -16,7 +16,7 @@ from posterior_consensus.answers.particles import Particles, particles
 from posterior_consensus.answers.partition_loss import same_items
 from posterior_consensus.ensemble.chains import half_energy, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, all_losses, doubt_of_losses, loss_matrix
+from posterior_consensus.ensemble.expectation import all_losses, doubt_of_losses, loss_matrix
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.ensemble.switching import cheapest_paths
@@ -26,6 +26,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import NO_TIME, one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME

@@ -13,7 +13,7 @@ from scipy import sparse, special, stats
 
 from posterior_consensus.ensemble.allocations import AllocationDraws
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_rows, enumerate_partitions
@@ -21,6 +21,7 @@ from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.search.classical import cut, tree
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.labels import one_of

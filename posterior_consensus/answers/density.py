@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from posterior_consensus.answers.modes import separated_modes
 from posterior_consensus.answers.partition_loss import checked_losses, one_or_many, same_items
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, loss_matrix
+from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
@@ -24,6 +24,7 @@ from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -7,10 +7,10 @@ import xarray as xr
 from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.similarity import similarity_operator
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING

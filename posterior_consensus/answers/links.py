@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from posterior_consensus.answers.scored_links import ScoredLinks, named_ends, scored_links
 from posterior_consensus.answers.similarity_matrix import check_threshold
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, cluster_names, members_of
+from posterior_consensus.ensemble.items import cluster_names, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -25,6 +25,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import cut, tree

@@ -17,7 +17,7 @@ from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.threshold import calibrated, consistent_interval
-from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_loss
+from posterior_consensus.ensemble.expectation import draw_losses, mean_loss
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels
@@ -27,6 +27,7 @@ from posterior_consensus.losses.record import Loss, PartitionLoss, pairs
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, as_dataset
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -13,7 +13,7 @@ import xarray as xr
 from posterior_consensus.ensemble.allocations import AllocationDraws
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.importance import most_pareto_k, smoothed
-from posterior_consensus.ensemble.items import NOISE, Clusters, Floats, Items, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.items import NOISE, Clusters, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSource
@@ -32,6 +32,7 @@ from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
 

@@ -8,12 +8,12 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, loss_matrix
+from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.aliases import Integers
+from posterior_consensus.runtime.aliases import Floats, Integers
 
 Group = tuple[int, ...]
 

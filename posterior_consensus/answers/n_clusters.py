@@ -12,7 +12,6 @@ import xarray as xr
 
 from posterior_consensus.ensemble.expectation import (
     ComparedLosses,
-    Floats,
     compared_losses,
     judged_labels,
     mean_loss,
@@ -29,6 +28,7 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME

@@ -14,7 +14,7 @@ from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_and_error
-from posterior_consensus.ensemble.items import Floats, members_of
+from posterior_consensus.ensemble.items import members_of
 from posterior_consensus.ensemble.partitions import (
     HasLabels,
     Labels,
@@ -31,6 +31,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
 from posterior_consensus.runtime.executor import NO_TIME, Clock, Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting

@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, loss_matrix, unscaled_losses
+from posterior_consensus.ensemble.expectation import loss_matrix, unscaled_losses
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Limits
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import Clock, Executor, one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME

@@ -8,14 +8,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import (
-    Floats,
-    all_losses,
-    judged_labels,
-    loss_and_error,
-    loss_matrix,
-    usual_loss,
-)
+from posterior_consensus.ensemble.expectation import all_losses, judged_labels, loss_and_error, loss_matrix, usual_loss
 from posterior_consensus.ensemble.items import Items, items_named_in, two_partitions
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import alone, is_partition
@@ -23,6 +16,7 @@ from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import Loss, NoiseLoss, PartitionLoss
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
 
 

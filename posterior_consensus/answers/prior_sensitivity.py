@@ -12,7 +12,7 @@ import xarray as xr
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, doubt_of_losses, draw_losses
+from posterior_consensus.ensemble.expectation import doubt_of_losses, draw_losses
 from posterior_consensus.ensemble.importance import Importance, importance
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
@@ -22,6 +22,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.priors.record import PartitionPrior, Sizes, median, sizes_of
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.special import expit, logit
 
 from posterior_consensus.bounds.decisions import closest_decisions
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.memberships import symmetric
 from posterior_consensus.ensemble.partitions import connected
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, Positions, ScoredPairs
@@ -20,6 +20,7 @@ from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_integer
 
 _LARGEST = 10  # larger clusters are counted together

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Flags
+from posterior_consensus.runtime.aliases import Flags, Floats
 
 _ROUNDING = 1e-13  # relative to the sum of all weights; far above the rounding of a sum
 _SHARE_OF_ROWS = 0.03  # of the memory budget

@@ -21,7 +21,6 @@ from posterior_consensus.bounds.ascent import (
 )
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget, checked
 from posterior_consensus.bounds.sdp import PairRelaxation
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import packing
@@ -29,6 +28,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.components import cost_step
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Bound, Budget
 from posterior_consensus.bounds.stars import best_labels
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.problems.components import Decomposition, first_members
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import Info
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.progress import track
 
 _SHARE = 0.05  # of the budget that is left, which any component may spend

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.ensemble.scored_pairs import Positions, ScoredPairs
 from posterior_consensus.kernels import components, decisions
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.component import Component
 from posterior_consensus.problems.components import Forbidden, between_groups, weighted
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 

@@ -6,7 +6,7 @@ import numpy.typing as npt
 
 from posterior_consensus.bounds.ascent import Instance, TrianglePrices, violated_rows
 from posterior_consensus.bounds.bound import Budget
-from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.runtime.aliases import Floats
 
 _SLACKS = (0.3, 0.1, 0.01, 1e-6)
 _MOST_NEW = 20_000

@@ -16,12 +16,12 @@ from scipy.linalg import eigh
 
 from posterior_consensus.bounds.ascent import Instance
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget, relative_gap
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME

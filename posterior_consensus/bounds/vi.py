@@ -12,13 +12,13 @@ import numpy.typing as npt
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import mean_loss
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.kernels.vi_bound import Blocks
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.progress import track
 
 Ints = npt.NDArray[np.int64]

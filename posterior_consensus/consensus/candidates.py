@@ -14,7 +14,6 @@ import numpy.typing as npt
 from posterior_consensus.consensus.selection import Candidate, Task, allowed, filled, small_matrix
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import least_loss, mean_between
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import (
     Labels,
@@ -26,6 +25,7 @@ from posterior_consensus.ensemble.partitions import (
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import CandidatesInfo, Info, NumbersInfo
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_between, check_count, check_integer, check_number
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -6,11 +6,11 @@ import numpy as np
 from scipy.special import xlogy
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled, k_means_cut, small_matrix
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.classical import leading_eigenvectors

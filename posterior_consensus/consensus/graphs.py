@@ -8,12 +8,12 @@ from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_k_means, best_number, k_means_cut
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.switching import cheapest_paths
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_above, check_count, check_flag
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import Affinity, leading_eigenvectors, leading_of, random_walk_vectors

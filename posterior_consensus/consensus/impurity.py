@@ -10,11 +10,11 @@ import numpy.typing as npt
 from posterior_consensus.consensus.one_hot import check_memory_of_k_means, kcc
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_draws

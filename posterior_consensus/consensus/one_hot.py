@@ -12,7 +12,6 @@ from posterior_consensus.bounds.bound import Deadline, WorkBudget
 from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge_equal_items
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, elected
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -21,6 +20,7 @@ from posterior_consensus.losses.partition_losses import within_variance
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_above, check_count, check_seconds
 from posterior_consensus.runtime.tolerances import ROUNDING
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.expectation import mean_loss
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info, NumbersInfo
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -8,13 +8,13 @@ import numpy as np
 
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, pairs
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results.work import Info
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME

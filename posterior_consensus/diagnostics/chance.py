@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.aliases import Floats
 
 _ENOUGH_PAIRS = 100  # of runs, for what random labels have
 

@@ -35,13 +35,13 @@ from posterior_consensus.ensemble.chains import (
 )
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, named_partitions
 from posterior_consensus.ensemble.r_hat import differ
 from posterior_consensus.ensemble.series import effective_size
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.sources.conversion import found_draws, opened, own_partition
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws

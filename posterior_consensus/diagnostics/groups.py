@@ -13,11 +13,11 @@ from posterior_consensus.diagnostics.chance import mean_chance
 from posterior_consensus.ensemble.chains import ChainDifference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import all_losses
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.sentences import Sentence, advice
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import SAME
 
 LEVEL = 0.01

@@ -11,7 +11,6 @@ import xarray as xr
 from posterior_consensus.diagnostics.traces import central_draw
 from posterior_consensus.ensemble.chains import half_energy, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels, canonical_rows
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.switching import most_in_common
@@ -20,6 +19,7 @@ from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -11,12 +11,12 @@ from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.groups import compared_runs, unseen
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import draw_losses
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import stored_as
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
 from posterior_consensus.search.runs import SearchInfo

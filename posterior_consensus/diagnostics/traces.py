@@ -20,13 +20,13 @@ from posterior_consensus.ensemble.chains import (
 )
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws, paired_losses
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, steps_of
 from posterior_consensus.ensemble.r_hat import RHAT_BAD, RHAT_FINITE
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import information
 from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
 _CENTRES = 64

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
+from posterior_consensus.runtime.aliases import Floats
 
 LARGE = 10  # clusters of the partition whose pairs are followed
 _LEVEL = 0.01  # joint level of all tests

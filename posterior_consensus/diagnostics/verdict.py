@@ -13,7 +13,6 @@ from posterior_consensus.diagnostics.traces import central_draw
 from posterior_consensus.ensemble.chains import difference_is_real
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import losses_between
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, n_batches
@@ -21,6 +20,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display
 from posterior_consensus.results.sentences import Sentence, advice
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search

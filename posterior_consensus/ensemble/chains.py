@@ -8,7 +8,6 @@ from scipy.stats import t
 
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.r_hat import half_chains
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.series import autocorrelation_time
@@ -16,6 +15,7 @@ from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.record import pairs
 from posterior_consensus.results import stored_as
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _BAD = 0.1  # difference of two chains

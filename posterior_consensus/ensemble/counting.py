@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import LabelBackend
 from posterior_consensus.kernels import contingency
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 
 _SPARSE = 16  # table cells per item beyond which kernels loop over items, not cells
 

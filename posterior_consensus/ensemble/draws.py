@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.memberships import Memberships, has_small_clusters
 from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource, Result, own_and_nearest_by_counts
@@ -21,6 +21,7 @@ from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.words import Words
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.allocations import AllocationDraws

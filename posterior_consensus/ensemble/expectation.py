@@ -18,7 +18,7 @@ from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss, NoiseLoss, PairLoss, PartitionLoss
-from posterior_consensus.runtime.aliases import Floats as Floats
+from posterior_consensus.runtime.aliases import Floats
 
 _AT_ONCE = 256  # rows of a matrix of losses
 

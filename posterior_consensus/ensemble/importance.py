@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.series import effective_size
+from posterior_consensus.runtime.aliases import Floats
 
 _FEWEST = 25  # draws with positive weight: fewer have no tail to fit
 _FEWEST_EFFECTIVE = 4  # draws per chain, under the weights

@@ -15,7 +15,7 @@ import xarray as xr
 from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, of_result
 from posterior_consensus.results.display import as_text
 from posterior_consensus.results.stored_as import own_name
-from posterior_consensus.runtime.aliases import Floats as Floats
+from posterior_consensus.runtime.aliases import Floats
 
 NOISE = "noise"
 """Name of an item's cluster where the item is in none."""

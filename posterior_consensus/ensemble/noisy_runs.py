@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws, apply_to_links, as_they_are
-from posterior_consensus.ensemble.items import Clusters, Floats
+from posterior_consensus.ensemble.items import Clusters
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, fingerprints
 from posterior_consensus.ensemble.pairs import Result
 from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, canonical_rows
+from posterior_consensus.runtime.aliases import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

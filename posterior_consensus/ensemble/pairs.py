@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.items import Clusters, Floats, Items
+from posterior_consensus.ensemble.items import Clusters, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.results import display
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 if TYPE_CHECKING:

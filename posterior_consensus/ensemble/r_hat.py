@@ -7,8 +7,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import f, rankdata
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.runtime.aliases import Floats
 
 RHAT_BAD = 1.05
 RHAT_FINITE = 1e6  # a larger R-hat comes from division by the rounding of constant chains

@@ -14,11 +14,12 @@ import pandas as pd
 import xarray as xr
 from scipy.special import fdtri
 
-from posterior_consensus.ensemble.items import Floats, difference, is_named, positions
+from posterior_consensus.ensemble.items import difference, is_named, positions
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.series import effective_size
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import DRAWS, RUNS, Words
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _IDS = ("chain", "draw")

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 Positions = npt.NDArray[np.int64]

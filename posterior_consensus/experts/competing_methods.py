@@ -8,10 +8,11 @@ import xarray as xr
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.constraints import Constraints, as_constraints, average_votes, names_coordinate
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_above, check_count
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track, waiting

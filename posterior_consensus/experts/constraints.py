@@ -14,10 +14,11 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, Items, coords_of, labelled, name_or, positions
+from posterior_consensus.ensemble.items import Items, coords_of, labelled, name_or, positions
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.experts.inference import Statements
 from posterior_consensus.results import display
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count, is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_draws

@@ -14,10 +14,10 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.pair_moves import settle_memberships
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.search.local_search import descend_pairs
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start

@@ -9,12 +9,12 @@ import xarray as xr
 from scipy.special import digamma, softmax
 from scipy.stats import beta
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.experts.constraints import Constraints, Features, as_constraints, as_features, names_coordinate
 from posterior_consensus.experts.inference import FeatureMemberships, Fit, FreeMemberships, Inference, Memberships
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
 from posterior_consensus.runtime.executor import Executor, n_threads, one_blas_thread
 from posterior_consensus.runtime.progress import track

@@ -12,12 +12,12 @@ from posterior_consensus.diagnostics.groups import compared_runs, mean_distance,
 from posterior_consensus.diagnostics.new_runs import new_runs, numbered_anew
 from posterior_consensus.ensemble.chains import half_energy
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_between
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 

@@ -11,7 +11,6 @@ from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition, stopped
 from posterior_consensus.diagnostics.groups import compared_runs, run_distances
 from posterior_consensus.diagnostics.traces import arviz_statistics
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import named_partitions
 from posterior_consensus.layers.between_runs import distances_between, stability_of
@@ -23,6 +22,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, check_between, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

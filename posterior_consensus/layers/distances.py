@@ -9,12 +9,12 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import paired_losses
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.partition_losses import one_minus_ari
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -11,7 +11,7 @@ from posterior_consensus.answers.alignment import AlignedPartitions, continued, 
 from posterior_consensus.answers.membership import matched_clusters
 from posterior_consensus.diagnostics.traces import same_draw_losses
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import NOISE, Floats, Items
+from posterior_consensus.ensemble.items import NOISE, Items
 from posterior_consensus.ensemble.layers import Layers, Step, steps_of
 from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
@@ -20,6 +20,7 @@ from posterior_consensus.kernels import contingency
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import in_order
 
 CLEAR = 2.0  # standard errors

@@ -12,13 +12,13 @@ from scipy.special import stdtrit
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.diagnostics.groups import MOST_RUNS, missed_by
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
 from posterior_consensus.layers.words import about_stopped
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.runtime.aliases import Floats
 
 _OWN = {"layer": "stability_layer"}  # where they are stored
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}

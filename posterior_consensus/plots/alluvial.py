@@ -13,12 +13,13 @@ import xarray as xr
 from posterior_consensus.answers.alignment import AlignedPartitions, ClusterMatch
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particles import Particles
-from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Clusters, Floats, Items, items_named_in
+from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Clusters, Items, items_named_in
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
 from posterior_consensus.plots.frame import Axes, Size, extent, new_axes, shortened
 from posterior_consensus.results.display import counted
+from posterior_consensus.runtime.aliases import Floats
 
 if TYPE_CHECKING:
     from matplotlib.path import Path as MatplotlibPath

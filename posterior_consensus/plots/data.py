@@ -10,20 +10,13 @@ import xarray as xr
 
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.ensemble.items import (
-    Floats,
-    Items,
-    cluster_names,
-    cluster_numbers,
-    is_named,
-    labelled,
-    name_or,
-)
+from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, is_named, labelled, name_or
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels, of_result
 from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.rows import numbers_along, plain
 from posterior_consensus.results.display import unit_of
+from posterior_consensus.runtime.aliases import Floats
 
 _FEATURE = "_feature"  # no name of a user's dimension
 _MOST_BINS = 60

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.membership import ItemUncertainty, Membership
 from posterior_consensus.answers.membership import membership as membership_of
-from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
+from posterior_consensus.ensemble.items import Items, numbers_for_colours
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink, patch_style
@@ -17,6 +17,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
 from posterior_consensus.results.display import unit_of
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Floats
 
 _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background

@@ -10,13 +10,14 @@ import pandas as pd
 
 from posterior_consensus.answers.links import SURE, UNLIKELY, Links
 from posterior_consensus.answers.scored_links import ScoredLinks
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Places
 from posterior_consensus.results.display import as_text, counted
 from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.runtime.aliases import Floats
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels

@@ -11,7 +11,7 @@ from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws
-from posterior_consensus.ensemble.items import Floats, numbers_for_colours
+from posterior_consensus.ensemble.items import numbers_for_colours
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import vi
@@ -20,6 +20,7 @@ from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import capitalized, counted
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition, partition_of

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.component_similarity import ComponentSimilarity
 from posterior_consensus.answers.n_clusters import ClusterMerges, LossByNClusters
-from posterior_consensus.ensemble.items import Floats, numbers_of
+from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import (
     BARS,
@@ -22,6 +22,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible

@@ -11,7 +11,6 @@ from posterior_consensus.answers.links import StableComponents
 from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.prior_sensitivity import PriorSensitivity
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import (
     MARK,
@@ -27,6 +26,7 @@ from posterior_consensus.plots.colours import (
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.answers.cluster_summary import ClusterSummary
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import as_cmap, colours_of, ink, ink_on
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted, percent
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import listing
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import ink, is_patterned, repeats
 from posterior_consensus.plots.frame import Axes
 from posterior_consensus.results.display import unit_of
+from posterior_consensus.runtime.aliases import Floats
 
 Places = npt.NDArray[np.intp]
 

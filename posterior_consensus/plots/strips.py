@@ -12,7 +12,7 @@ import xarray as xr
 from posterior_consensus.answers.credible import BALL_BOUNDS, CredibleBall
 from posterior_consensus.answers.fitted_modes import PartitionModes
 from posterior_consensus.answers.particles import Particles
-from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Floats, Items
+from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
@@ -22,6 +22,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.results.display import counted, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Floats
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 _FARTHEST = dict(zip(BALL_BOUNDS, ("farthest", "fewest", "most"), strict=True))  # the last two: clusters

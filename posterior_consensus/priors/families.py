@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, gammaln, logsumexp
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.kernels import occupancy
 from posterior_consensus.priors.record import (
@@ -24,6 +23,7 @@ from posterior_consensus.priors.record import (
     nodes,
     parameter_in_words,
 )
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_count, check_number
 
 _MOST_COMPONENTS = 10**6

@@ -11,9 +11,9 @@ from scipy import integrate, stats
 from scipy.special import betaln, gammaln
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.results.words import DRAWS
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_count, is_number
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import component_labels

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.memberships import has_few_pairs, similarities_within_components
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, connected
@@ -24,6 +23,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.component import Component
 from posterior_consensus.problems.problem import FREE, Problem
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 

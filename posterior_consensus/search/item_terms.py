@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.expectation import loss_of_pairs
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.problems.problem import Limits
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.local_search import Optimum, OverSimilarities, Stop, Uniforms, numbered
 

@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, tables
@@ -42,6 +41,7 @@ from posterior_consensus.kernels.tables import (
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Limits, Problem
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.local_search import (

@@ -13,12 +13,13 @@ import xarray as xr
 from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, Items, difference, name_or, positions
+from posterior_consensus.ensemble.items import Items, difference, name_or, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, RunsWithMissing
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.runtime.tolerances import ROUNDING, SINGLE
 from posterior_consensus.sources.conversion import found_labels, opened

@@ -7,9 +7,9 @@ import numpy as np
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.importance import MOST_RARE, MOST_UNSEEN, MOST_UNSEEN_ALONE, Importance, importance
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results.display import apart_from
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import as_numbers, warn
 from posterior_consensus.sources.conversion import as_draws
 

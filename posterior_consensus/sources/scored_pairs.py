@@ -12,10 +12,11 @@ import xarray as xr
 from scipy import sparse
 from scipy.special import expit
 
-from posterior_consensus.ensemble.items import Floats, Items, coords_of
+from posterior_consensus.ensemble.items import Items, coords_of
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import check_number, is_integer, listing
 from posterior_consensus.runtime.names import did_you_mean
 from posterior_consensus.runtime.tolerances import SINGLE

@@ -15,11 +15,10 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.draws import PartitionDraws, gather
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, Result
 from posterior_consensus.kernels import ensemble, perturbation
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Integers
+from posterior_consensus.runtime.aliases import Floats, Integers
 
 Rows = npt.NDArray[np.intp]
 

@@ -7,10 +7,10 @@ import numpy.typing as npt
 from scipy.special import gammaln, softmax
 
 from posterior_consensus.consensus.perturbation.draws import ModelDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.switching import matched_by_draw
 from posterior_consensus.kernels import perturbation
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 
 _BYTES_A_CELL = 32  # of the tables of draws' clusters by clusters
 _WIDEST = 10  # most clusters for which all matchings are summed; the work doubles with each further cluster

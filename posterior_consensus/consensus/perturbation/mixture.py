@@ -20,11 +20,11 @@ from posterior_consensus.consensus.perturbation.em import (
     random_rows,
     sample_of_items,
 )
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.kernels import contingency
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.classical import k_means
 

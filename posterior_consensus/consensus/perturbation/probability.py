@@ -8,12 +8,11 @@ import numpy.typing as npt
 from scipy.special import gammaln, logsumexp
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.switching import matched_by_draw
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Integers
+from posterior_consensus.runtime.aliases import Floats, Integers
 
 WIDEST = 7  # most clusters for which all matchings are summed; the work doubles with each further cluster
 

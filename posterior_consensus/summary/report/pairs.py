@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.bounds.components import ComponentsInfo
-from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.plots.four_panels import pair_panels
 from posterior_consensus.plots.frame import shortened
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.pair_facts import facts_of, methods_text
 from posterior_consensus.summary.pair_record import PairsRecord

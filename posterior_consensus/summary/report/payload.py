@@ -13,7 +13,7 @@ from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
+from posterior_consensus.ensemble.items import Items, numbers_for_colours
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, own_and_nearest_by_counts
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
@@ -22,6 +22,7 @@ from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.summary.facts import expectation
 from posterior_consensus.summary.record import SummaryRecord
