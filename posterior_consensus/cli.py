@@ -43,10 +43,10 @@ from posterior_consensus.sources.formats import (
     is_plain,
     names_of,
 )
-from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.layers import as_layers, layer_of
 from posterior_consensus.sources.plain_files import read_numbers
 from posterior_consensus.sources.tables import BY_COLUMN
+from posterior_consensus.sources.where import Where
 from posterior_consensus_command import INTERRUPTED, EndedAtOnce
 
 if TYPE_CHECKING:
@@ -248,20 +248,18 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
     chosen = {"loss": options.loss, "method": options.method, "n_clusters": options.n_clusters}
     chosen |= {} if options.threshold is None else {"tau": options.threshold}
     searched = {"random_seed": options.random_seed, "progressbar": not (options.quiet or options.json)}
-    where = {"group": options.group, "item_dim": options.item_dim, "progressbar": searched["progressbar"]}
     if options.layers is not None:
-        layers = _layers(options, where)
+        layers = _layers(options, progressbar=searched["progressbar"])
         if options.runs is None:
             _check_burn_in(options.burn_in, layers.samples)
             layers = layers.isel(draw=kept)
         limited = {"seconds": clock.part(1.0), "prob": options.prob}
         return posterior_consensus.summarize(layers, **chosen, **searched, **limited)
-    var_name = None if options.runs else options.var
-    with opened(_data(options), var_name, progressbar=searched["progressbar"]) as (data, var_name):
+    with opened(_data(options), _where(options), progressbar=searched["progressbar"]) as (data, where):
         if isinstance(data, ScoredPairs):
             _check_left_out(options)
-        weights = _given_weights(options, data)
-        posterior = clock("draws", read_posterior, data, var_name, weights=weights, **where)
+        where = replace(where, **_given_weights(options, data))
+        posterior = clock("draws", read_posterior, data, where, progressbar=searched["progressbar"])
     if isinstance(posterior, ScoredPairs):
         return summarize_pairs(clock, posterior, chosen, searched)
     samples = posterior.draws.samples
@@ -296,24 +294,31 @@ def _check_burn_in(burn_in: int, samples: Samples) -> None:
         )
 
 
-def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
+def _where(options: argparse.Namespace) -> Where:
+    """What the options say of the variable; as_runs has chosen that of runs."""
+    return Where(var_name=None if options.runs else options.var, group=options.group, item_dim=options.item_dim)
+
+
+def _layers(options: argparse.Namespace, *, progressbar: bool) -> Layers:
     """Layers along a dimension of one variable, or from several files."""
     if _is_file_per_layer(options):
         weights = _given_weights(options, None)
-        of_layer = {name: layer_of(path, options.var, **where) for name, path in _by_stem(options.posterior).items()}
-        return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
+        where = _where(options)
+        of_layer = {
+            name: layer_of(path, where, progressbar=progressbar) for name, path in _by_stem(options.posterior).items()
+        }
+        return replace(as_layers(of_layer, **weights), dim=options.layers, ordered=True)
     # A list of files, unopened, would be layers.
-    var_name = None if options.runs else options.var
-    with opened(_data(options), var_name, progressbar=where["progressbar"]) as (data, var_name):
+    with opened(_data(options), _where(options), progressbar=progressbar) as (data, where):
         if isinstance(data, ScoredPairs):
             _check_left_out(options)
         return as_layers(
             data,
-            var_name,
+            where.var_name,
             layer_dim=options.layers,
             item_dim=options.item_dim,
             group=options.group,
-            weights=_given_weights(options, data),
+            **_given_weights(options, data),
         )
 
 
@@ -341,8 +346,8 @@ def _is_file_per_layer(options: argparse.Namespace) -> bool:
     return len(options.posterior) > 1 and not are_chains(options.posterior)
 
 
-def _given_weights(options: argparse.Namespace, data: Any) -> Any:
-    return one_of(*(_weights_of_option(name, options, data) for name in ("weights", "log_weights")))
+def _given_weights(options: argparse.Namespace, data: Any) -> dict[str, Any]:
+    return {name: _weights_of_option(name, options, data) for name in ("weights", "log_weights")}
 
 
 def _weights_of_option(name: str, options: argparse.Namespace, data: Any) -> Any:

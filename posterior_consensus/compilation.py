@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 import posterior_consensus as pc
@@ -24,20 +23,21 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels._jit import compile_in_turns
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.executor import n_threads
 from posterior_consensus.runtime.progress import track
 
 _QUIET: dict[str, Any] = {"random_seed": 1, "progressbar": False}
 
 
-def _few() -> npt.NDArray[np.int64]:
+def _few() -> Integers:
     """Draws (chain, draw, item) of few clusters, whose labels are bytes."""
     rng = np.random.default_rng(1)
     shape = 2, 30, 40
     return np.where(rng.random(shape) < 0.3, rng.integers(4, size=shape), np.arange(40) % 4)
 
 
-def _many() -> npt.NDArray[np.int64]:
+def _many() -> Integers:
     """Draws (draw, item) of some 300 small clusters, whose labels are of two bytes and whose tables are sparse."""
     rng = np.random.default_rng(1)
     truth, alone = np.arange(600) // 2, np.arange(600, 1200)

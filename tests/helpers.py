@@ -20,6 +20,7 @@ from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.problems.component import Component
 from posterior_consensus.sources.conversion import find_source, opened
+from posterior_consensus.sources.where import Where
 
 GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])
 CENTRE = [0, 0, 1, 1]
@@ -34,7 +35,7 @@ ROWS = array(GOOD[np.newaxis], ("chain", "draw", "obs"), chain=[0], draw=[0, 1, 
 
 def source_in(data, var_name=None):
     """What the input finds in data, and its description."""
-    with opened(data, var_name) as found:
+    with opened(data, Where(var_name=var_name)) as found:
         return find_source(*found)
 
 

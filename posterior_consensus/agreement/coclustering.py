@@ -19,7 +19,7 @@ from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats, Integers
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track, waiting
@@ -49,8 +49,8 @@ class Table:
     shares: sparse.csr_array
     rows: Items
     columns: Items
-    full_rows: npt.NDArray[np.intp]
-    full_columns: npt.NDArray[np.intp]
+    full_rows: Positions
+    full_columns: Positions
 
 
 def as_table(table: Any) -> Table:

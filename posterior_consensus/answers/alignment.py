@@ -36,6 +36,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations, as_categories
 from posterior_consensus.results.display import counted, joined
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
+from posterior_consensus.runtime.aliases import Integers, Positions
 
 _COLUMNS = ("cluster", "reference", "n_common", "jaccard", "share", "reference_share", "same")
 _OVERLAP = 0.25  # share of the smaller of two clusters from which they are parts of the same change
@@ -364,7 +365,7 @@ def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tup
     return renumbered, names
 
 
-def first_numbers(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+def first_numbers(partition: Any, values: Any) -> tuple[Integers, list[Hashable]]:
     """Numbers of a first partition's clusters, in order of first appearance, and the name of each number."""
     own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)
     listed = list(of_result(partition, "names") or own)
@@ -378,7 +379,7 @@ def first_numbers(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], l
 
 def _numbers_after(
     own: Labels, before: npt.NDArray[np.int32], names: list[Hashable]
-) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+) -> tuple[Integers, list[Hashable]]:
     """Numbers of a partition's clusters, given the number of each item before, and all names with the new ones.
 
     A new item has the number -1. It is the first column of the table, which is left out of the matching.
@@ -392,7 +393,7 @@ def _numbers_after(
 
 def continued(
     partner: npt.NDArray[np.integer], numbers: npt.NDArray[np.integer], names: list[Hashable]
-) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+) -> tuple[Integers, list[Hashable]]:
     """Numbers (R,) of clusters, given the position (R,) of each one's partner in `numbers`, -1 for none; all names."""
     continuing = np.where(partner >= 0, numbers[partner], -1).astype(np.int64)
     new = np.flatnonzero(continuing < 0)
@@ -403,7 +404,7 @@ def continued(
     return continuing, [*names, *itertools.islice(free, new.size)]
 
 
-def over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dict[str, npt.NDArray[np.intp]]]:
+def over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dict[str, Positions]]:
     """All items of several partitions, the labels of each partition, and the positions of its items among all."""
     arrays = [values for values in (of_result(one, "labels", one) for one in given.values()) if _is_vector(values)]
     dim = str(arrays[0].dims[0]) if arrays else "item"

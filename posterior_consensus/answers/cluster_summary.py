@@ -13,14 +13,13 @@ from posterior_consensus.answers.partial_partition import agreement
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
-from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 from posterior_consensus.results.words import DRAWS, Words
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.sources.conversion import find_source, opened
-from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
+from posterior_consensus.sources.where import Where
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _AXES = {"cluster": "summarized_cluster"}
@@ -84,7 +83,7 @@ class ClusterSummary(Stored, HasLabels):
         return np.unique(self.labels.values[self.labels.values >= 0])
 
     @property
-    def sizes(self) -> npt.NDArray[np.intp]:
+    def sizes(self) -> Positions:
         """Number of assigned items in each cluster, shape (n_clusters,)."""
         return np.unique(self.labels.values[self.labels.values >= 0], return_counts=True)[1]
 
@@ -219,9 +218,9 @@ def cluster_summary(
     >>> summary.allocation.values[3].round(3)
     array([0.333, 0.667, 0.   ])
     """
-    weights = one_of(weights, log_weights)
-    with opened(draws, var_name) as (data, var_name):
-        found = find_source(data, var_name, group=group, weights=weights)
+    where = Where(var_name, group, weights=weights, log_weights=log_weights)
+    with opened(draws, where) as (data, where):
+        found = find_source(data, where)
         source = found.source.as_draws()
         labels, numbers, names = _partial_labels(source, partition)
         agrees = agreement(source, labels)
@@ -274,7 +273,7 @@ def _partial_labels(source: PartitionDraws, partition: Any) -> tuple[Labels, Lab
     return labels, numbers[order].astype(np.int32), [names[k] for k in order]
 
 
-def _entries_of_parameter(name: str, value: Any, array: Floats, components: Numbers) -> Iterator[tuple[str, Floats]]:
+def _entries_of_parameter(name: str, value: Any, array: Floats, components: Positions) -> Iterator[tuple[str, Floats]]:
     """Each entry of a parameter by name, as the clusters' values (n_draws, C)."""
     at = components.reshape(*components.shape, *[1] * (array.ndim - 2))
     values = np.take_along_axis(array, at if array.shape[1] > 1 else np.zeros_like(at), axis=1)
@@ -300,7 +299,7 @@ def _together(source: PartitionDraws, labels: Labels) -> xr.Dataset:
     return xr.Dataset({name: ("cluster", values) for name, values in columns.items()})
 
 
-def _allocation(source: PartitionDraws, names: list[str], first: Numbers, rows: Numbers) -> xr.DataArray:
+def _allocation(source: PartitionDraws, names: list[str], first: Positions, rows: Positions) -> xr.DataArray:
     """Probability of each item to be in each cluster, or in none, over the draws `rows`."""
     samples, own = source.samples.take(rows), source.labels[rows]
     shares = [samples.mean((own == own[:, [one]]).T.astype(np.float64)) for one in first]
@@ -309,7 +308,7 @@ def _allocation(source: PartitionDraws, names: list[str], first: Numbers, rows: 
     return source.items.array(values, "allocation", (..., "to"), {"to": names})
 
 
-def _moments(source: PartitionDraws, columns: Mapping[str, Floats], rows: Numbers, share: float) -> xr.Dataset:
+def _moments(source: PartitionDraws, columns: Mapping[str, Floats], rows: Positions, share: float) -> xr.Dataset:
     """Moments and quantiles of the parameters (n_draws, C) over the draws `rows`, with standard errors of ratios."""
     samples = source.samples.take(rows)
     values = np.stack(list(columns.values())).transpose(2, 0, 1)[..., rows]

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.optimize import linear_sum_assignment, linprog
@@ -26,7 +25,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import NO_TIME, one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
@@ -191,7 +190,7 @@ def _with_weight(draws: PartitionDraws) -> PartitionDraws:
     return draws if rows.size == draws.n_draws else draws.take(rows)
 
 
-def _blocks(draws: PartitionDraws, number: int, share: float) -> list[npt.NDArray[np.intp]]:
+def _blocks(draws: PartitionDraws, number: int, share: float) -> list[Positions]:
     """Row numbers of this share of about `number` blocks: stretches of chains, by length, or groups of whole chains."""
     chains = draws.samples.sequences
     if len(chains) > number:
@@ -204,13 +203,13 @@ def _blocks(draws: PartitionDraws, number: int, share: float) -> list[npt.NDArra
     return [part[: int(np.ceil(kept * part.size))] for part in parts]
 
 
-def _masses(draws: PartitionDraws, blocks: list[npt.NDArray[np.intp]]) -> Floats:
+def _masses(draws: PartitionDraws, blocks: list[Positions]) -> Floats:
     """Weight of each block, relative to the mean of the posterior's blocks."""
     weights = np.array([draws.weights[rows].sum() for rows in blocks])
     return weights / weights.mean()
 
 
-def _are_near(blocks: list[PartitionDraws], n_first: int) -> npt.NDArray[np.bool_]:
+def _are_near(blocks: list[PartitionDraws], n_first: int) -> Flags:
     """Whether two blocks are the same, or one follows the other in its chain."""
     near = np.eye(len(blocks), dtype=bool)
     for k in range(1, len(blocks)):
@@ -250,7 +249,7 @@ def _tail_shares(values: Floats, null: Floats) -> Floats:
     return 1.0 - np.searchsorted(np.sort(null), values, side="left") / null.size
 
 
-def _error(losses: Floats, first: npt.NDArray[np.bool_], masses: Floats, pairs: Floats) -> float:
+def _error(losses: Floats, first: Flags, masses: Floats, pairs: Floats) -> float:
     """Monte Carlo standard error of the energy, from the terms that are linear in a block."""
     variance = 0.0
     for own in (first, ~first):
@@ -692,9 +691,7 @@ def _rows_of_similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tu
     return list(rows), columns
 
 
-def _moved_in(
-    draws: PartitionDraws, similarity: Floats, along: Callable[[Floats], Floats], rows: npt.NDArray[np.intp]
-) -> Floats:
+def _moved_in(draws: PartitionDraws, similarity: Floats, along: Callable[[Floats], Floats], rows: Positions) -> Floats:
     """Function of how far the similarities of some draws are from those of all."""
     return along(draws.take(rows).shared_similarity - similarity)
 

@@ -21,10 +21,9 @@ from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.search.classical import cut, tree
 from posterior_consensus.sources.conversion import find_source, opened
-from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
 from posterior_consensus.sources.parameters import (
     Numbers,
@@ -33,6 +32,7 @@ from posterior_consensus.sources.parameters import (
     parameters_by_draw,
     taken,
 )
+from posterior_consensus.sources.where import Where
 
 _LEVELS = np.linspace(-27.6, 27.6, 37)  # logits of the quantiles that bound the intervals: 1e-12 to 1 - 1e-12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -256,9 +256,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         metadata=stored_as.declared(_write_matrix, lambda group, name: group["component_similarity"].values)
     )
     partitions: PartitionDraws = field(kw_only=True, metadata=stored_as.declared(_write_partitions, _read_partitions))
-    n_components: npt.NDArray[np.int64] = field(
-        kw_only=True, metadata=stored_as.values("n_components", "component_sample")
-    )
+    n_components: Integers = field(kw_only=True, metadata=stored_as.values("n_components", "component_sample"))
 
     @property
     def tau(self) -> float:
@@ -279,7 +277,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
                 shares[row] = (n_pairs - within) / (self.n_items * (self.n_items - 1) * (1 - tau))
         return xr.DataArray(np.clip(shares, 0.0, 1.0), {"n_clusters": numbers}, ("n_clusters",), "distance_within")
 
-    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+    def of_items(self, at: Positions) -> Self:
         """Select items by position.
 
         Parameters
@@ -429,20 +427,20 @@ def component_similarity(
     >>> pc.credible_ball(similarity.partitions, best, loss="vi").radius
     0.0
     """
-    weights = one_of(weights, log_weights)
+    where = Where(var_name, group, weights=weights, log_weights=log_weights)
     if is_model(draws) and model is None:
         raise TypeError("`draws` must be the posterior of the model: component_similarity(idata, model=model).")
     if model is not None:
-        if distribution is not None or parameters or weights is not None:
+        if distribution is not None or parameters or where.weights is not None:
             raise TypeError(
                 "A model names its own components: `distribution`, `weights` and parameters must be left out."
             )
-        with opened(draws, var_name) as (data, var_name):
-            source, components, families = component_draws(model, data, var_name, group, progressbar)
+        with opened(draws, where) as (data, where):
+            source, components, families = component_draws(model, data, where, progressbar)
     else:
         family, own_names = _family(distribution, parameters)
-        with opened(draws, var_name) as (data, var_name):
-            found = find_source(data, var_name, group=group, weights=weights)
+        with opened(draws, where) as (data, where):
+            found = find_source(data, where)
             source = found.source.as_draws()
             arrays = parameters_by_draw(parameters, source.samples)
             arrays = {own_names.get(name, name): values for name, values in arrays.items()}
@@ -527,7 +525,7 @@ def _(source: AllocationDraws, rows: slice, weighted: Floats) -> tuple[Any, Floa
     return probabilities.transpose(1, 0, 2).reshape(source.n_items, -1), weighted @ probabilities.transpose(0, 2, 1)
 
 
-def grouped(similar: Floats, n_items: Floats, tau: float) -> npt.NDArray[np.intp]:
+def grouped(similar: Floats, n_items: Floats, tau: float) -> Positions:
     """Group of each component (n_draws, K) that minimizes Binder's loss at a pair threshold.
 
     Parameters
@@ -559,7 +557,7 @@ def grouped(similar: Floats, n_items: Floats, tau: float) -> npt.NDArray[np.intp
     return groups
 
 
-def _of_all(costs: Floats) -> npt.NDArray[np.intp]:
+def _of_all(costs: Floats) -> Positions:
     """The partition (K,) of a few components with the least sum of costs within groups, for each draw."""
     partitions = np.concatenate(list(enumerate_partitions(costs.shape[1]))).astype(np.intp)
     first, second = np.triu_indices(costs.shape[1], 1)

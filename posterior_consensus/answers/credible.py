@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -17,6 +16,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, partition_of
@@ -219,7 +219,7 @@ def credible_ball(
     )
 
 
-def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: float, tie: float) -> float:
+def _quantile(distances: Floats, draws: PartitionDraws, prob: float, tie: float) -> float:
     """Least distance within which the weights of the draws sum to `prob`."""
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(draws.weights[order])
@@ -239,9 +239,7 @@ def _number_noise(partitions: list[Labels], first: int) -> None:
         labels[labels < 0] = places[labels < 0]
 
 
-def _bounds(
-    draws: PartitionDraws, distances: npt.NDArray[np.float64], farthest: dict[str, npt.NDArray[np.intp]]
-) -> dict[str, xr.DataArray]:
+def _bounds(draws: PartitionDraws, distances: Floats, farthest: dict[str, Positions]) -> dict[str, xr.DataArray]:
     """Distinct partitions among the farthest rows, -1 for noise, in the order of the draws; all are read at once."""
     rows = np.unique(np.concatenate(list(farthest.values())))
     labels = draws.marked_labels(rows)

@@ -24,7 +24,7 @@ from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -392,7 +392,7 @@ def _halves(
     return draws.take(rows[turn == 0]), draws.take(rows[turn == 1]), step
 
 
-def _every(draws: PartitionDraws, step: int) -> npt.NDArray[np.intp]:
+def _every(draws: PartitionDraws, step: int) -> Positions:
     return np.concatenate([rows[::step] for rows in draws.samples.sequences])
 
 

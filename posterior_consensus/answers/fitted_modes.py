@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.special import logsumexp
@@ -28,6 +27,7 @@ from posterior_consensus.ensemble.partitions import (
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.runtime.aliases import Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
@@ -443,7 +443,7 @@ def fit_modes(
 
 def _selected(
     draws: ModelDraws,
-    chains: list[npt.NDArray[np.intp]] | None,
+    chains: list[Positions] | None,
     fit: Callable[..., Mixture],
     most: int,
     progressbar: bool,

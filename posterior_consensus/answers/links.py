@@ -25,7 +25,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import cut, tree
@@ -199,7 +199,7 @@ def _connects(pairs: ScoredPairs) -> bool:
     return bool(np.diff(pairs.scored.indptr).max() < (pairs.n_items - 1) / 2)
 
 
-def _connected(pairs: ScoredPairs, threshold: float) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def _connected(pairs: ScoredPairs, threshold: float) -> tuple[npt.NDArray[np.int32], Integers]:
     """Component of each item by single linkage, and the number of components at each threshold."""
     n = pairs.n_items
     one, other, values = pairs.pairs
@@ -216,9 +216,7 @@ def _connected(pairs: ScoredPairs, threshold: float) -> tuple[npt.NDArray[np.int
 
 
 @singledispatch
-def _classes(
-    source: PairSource, first: npt.NDArray[np.intp], threshold: float, linkage: str
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _classes(source: PairSource, first: Positions, threshold: float, linkage: str) -> tuple[npt.NDArray[Any], Integers]:
     """Component of each signature, given by its first item, and the number of components at each threshold."""
     if first.size == 1:
         return np.zeros(1, np.int64), np.ones(_THRESHOLDS.size, np.int64)
@@ -231,9 +229,7 @@ def _classes(
 
 
 @_classes.register
-def _(
-    source: ScoredPairs, first: npt.NDArray[np.intp], threshold: float, linkage: str
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _(source: ScoredPairs, first: Positions, threshold: float, linkage: str) -> tuple[npt.NDArray[Any], Integers]:
     if source.n_items > 1 and linkage == "single" and _connects(source):
         return _connected(source, threshold)
     return _classes.dispatch(PairSource)(source, first, threshold, linkage)
@@ -288,7 +284,7 @@ class Links(Stored):
     words: Words = field(default=DRAWS, metadata=stored_as.words("links_independent"))
 
     @property
-    def within(self) -> npt.NDArray[np.bool_]:
+    def within(self) -> Flags:
         """Whether the partition co-clusters each of `pairs`."""
         cluster = self.cluster.values
         return np.equal(cluster[self.pairs["first"].values], cluster[self.pairs["second"].values])
@@ -565,7 +561,7 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
     return xr.Dataset(table, {"size": names})
 
 
-def _counts_by_size(values: npt.NDArray[Any], starts: npt.NDArray[Any], largest: int) -> list[npt.NDArray[np.int64]]:
+def _counts_by_size(values: npt.NDArray[Any], starts: npt.NDArray[Any], largest: int) -> list[Integers]:
     """Number of clusters of each size in each draw; the largest size includes all larger clusters."""
     own = [values == size for size in range(1, largest)] + [values >= largest]
     return [np.add.reduceat(one, starts[:-1], dtype=np.int64) for one in own]

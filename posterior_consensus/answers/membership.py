@@ -19,20 +19,14 @@ from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.ensemble.switching import (
-    Numbers,
-    expected_common_items,
-    is_matched,
-    most_in_common,
-    partners,
-)
+from posterior_consensus.ensemble.switching import expected_common_items, is_matched, most_in_common, partners
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
 
@@ -46,7 +40,6 @@ _MOST_CELLS = 2**26  # clusters of all draws times clusters of the partition, be
 _CELLS_AT_ONCE = 2**16  # of the table of items by clusters, which each batch of draws fills anew
 _TINY = np.finfo(np.float64).tiny
 
-Rows = npt.NDArray[np.intp]
 OLD_DATA = "the old data; y_new does not update the parameters"
 NEW_DATA = "the old data and the new item's own value"
 
@@ -277,7 +270,7 @@ def as_membership(
     cluster: npt.NDArray[np.integer],
     items: Items,
     own: tuple[Hashable, ...],
-    numbers: npt.NDArray[np.int64],
+    numbers: Integers,
     **of_new: Any,
 ) -> Membership:
     """Build the result from tables (n_items, n_clusters + 1) and the clusters' names and numbers.
@@ -300,8 +293,8 @@ def as_membership(
 class Matched(NamedTuple):
     """Component (n_draws, n_clusters) matched with each cluster in each draw, and whether there is one."""
 
-    order: npt.NDArray[np.intp]
-    there: npt.NDArray[np.bool_]
+    order: Positions
+    there: Flags
 
 
 class OwnClusters(NamedTuple):
@@ -363,7 +356,7 @@ def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
     return np.asarray(table)[np.arange(columns.size), columns]
 
 
-def matched_clusters(draws: PartitionDraws, counts: npt.NDArray[np.int32], n_clusters: int | None = None) -> Numbers:
+def matched_clusters(draws: PartitionDraws, counts: npt.NDArray[np.int32], n_clusters: int | None = None) -> Positions:
     """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none.
 
     `counts` are those of :meth:`LabelBackend.joint_counts`. Items of noise have no match. Of clusters from `n_clusters`
@@ -382,7 +375,7 @@ def matched_clusters(draws: PartitionDraws, counts: npt.NDArray[np.int32], n_clu
     return matched
 
 
-def _targets(draws: PartitionDraws, counts: npt.NDArray[np.int32], noise: int | None) -> Numbers:
+def _targets(draws: PartitionDraws, counts: npt.NDArray[np.int32], noise: int | None) -> Positions:
     """Clusters matched with those of the draws (R,), and the cluster of noise for items that a run calls noise."""
     targets = matched_clusters(draws, counts, noise)
     if noise is not None:
@@ -403,12 +396,12 @@ def _of_labels(draws: PartitionDraws, own: Clusters) -> tuple[Floats, Floats]:
 def _block_of_labels(
     labels: npt.NDArray[Any],
     items: slice,
-    starts: npt.NDArray[np.int64],
+    starts: Integers,
     samples: Samples,
-    targets: Numbers,
+    targets: Positions,
     n_columns: int,
 ) -> tuple[Floats, Floats]:
-    def mean_over(rows: Rows, some: slice) -> Floats:
+    def mean_over(rows: Positions, some: slice) -> Floats:
         own = np.ascontiguousarray(labels[rows, some])
         votes = ensemble.votes(own, np.append(starts[rows], targets.size), addends[rows], targets, n_columns)
         return np.asarray(votes / max(addends[rows].sum(), _TINY))
@@ -420,9 +413,9 @@ def _block_of_labels(
 def _own_of_block(
     labels: npt.NDArray[Any],
     items: slice,
-    starts: npt.NDArray[np.int64],
+    starts: Integers,
     weights: Floats,
-    targets: Numbers,
+    targets: Positions,
     partition: Labels,
 ) -> Floats:
     """Weight (m,) of the draws in which each item's cluster is matched with its cluster of the partition."""
@@ -446,7 +439,7 @@ def of_matched(matched: Matched, probabilities: npt.NDArray[np.floating], sample
     n_draws, n_items, _ = probabilities.shape
     order, there = matched
 
-    def mean_over(rows: Rows, some: slice) -> Floats:
+    def mean_over(rows: Positions, some: slice) -> Floats:
         taken = np.take_along_axis(probabilities[rows, some], order[rows, np.newaxis], axis=2)
         weights = samples.weights[rows]
         weighted = weights[:, np.newaxis] * there[rows] / max(weights.sum(), _TINY)
@@ -523,7 +516,7 @@ class ItemUncertainty(Stored):
         return (self.similarity - self.nearest_similarity).rename("margin")
 
     @property
-    def exemplars(self) -> npt.NDArray[np.intp]:
+    def exemplars(self) -> Positions:
         """Position of each cluster's exemplar: its item of largest `similarity`, the first one of equals."""
         items = np.arange(self.cluster.size)
         # Rounded, so that ties do not depend on the order of sums. An item on its own is the exemplar of its cluster.

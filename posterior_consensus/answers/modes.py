@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.aliases import Floats, Integers
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 
 Group = tuple[int, ...]
 
@@ -189,7 +189,7 @@ class _Regions:
                 tested[pair] = valley_p_value(x[between], n_draws * self._samples.weights[between], least)
         return tested
 
-    def _within(self, values: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
+    def _within(self, values: Floats, group_of: Positions) -> Floats:
         """Subtract each group's mean."""
         weights = self._samples.weights
         total = np.bincount(group_of, weights)

@@ -28,7 +28,7 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
@@ -494,7 +494,7 @@ def cluster_merges(
 
 def _merged(
     source: PairSource, labels: Labels, loss: Loss, progressbar: bool
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+) -> tuple[npt.NDArray[np.int32], Integers]:
     """Canonical labels (K, n) of the partition and after each merge, and the two merged clusters (K, 2)."""
     n_clusters = int(labels.max()) + 1
     nodes, partitions, merged = list(range(n_clusters)), [labels], [(-1, -1)]

@@ -31,7 +31,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
 from posterior_consensus.runtime.executor import NO_TIME, Clock, Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
@@ -474,9 +474,7 @@ def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     return np.all(restricted == canonical_labels(labels[assigned]), axis=1).astype(np.float64)
 
 
-def _among_all(
-    draws: PartitionDraws, weights: npt.NDArray[np.int64], enough: int, most: int
-) -> tuple[Labels, npt.NDArray[np.int64]]:
+def _among_all(draws: PartitionDraws, weights: Integers, enough: int, most: int) -> tuple[Labels, Integers]:
     """The best labels (n,) and the curve (n + 1,), by enumeration of all sets of items and their drawn partitions."""
     n_items = draws.n_items
     curve = np.zeros(n_items + 1, np.int64)
@@ -496,7 +494,7 @@ def _among_all(
     return best, curve
 
 
-def _orders(n_items: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
+def _orders(n_items: int, rng: np.random.Generator) -> Iterator[Integers]:
     """Yield random orders of the items without end; every item comes first once before any does twice."""
     for first in itertools.cycle(rng.permutation(n_items).tolist()):
         order = rng.permutation(n_items)
@@ -505,10 +503,10 @@ def _orders(n_items: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.i
         yield order
 
 
-def _whole(weights: Floats) -> npt.NDArray[np.int64]:
+def _whole(weights: Floats) -> Integers:
     """Weights as integers: exact multiples of the smallest weight if possible, as for repeated draws."""
     multiples = weights / weights.min()
-    whole: npt.NDArray[np.int64] = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
+    whole: Integers = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
     if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= SAME * multiples):
         return whole
     return np.maximum(np.rint(weights * _MOST_WEIGHT), 1).astype(np.int64)
@@ -520,7 +518,7 @@ def _check_memory(draws: PartitionDraws) -> None:
     memory.check(size, "The search for a partial partition", f"Take fewer {draws.samples.words.draws}.")
 
 
-def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits:
+def _bits(draws: PartitionDraws, weights: Integers) -> partial.Bits:
     planes = [
         coclustering.pack_bit_planes(block, draws.backend.n_planes)[:, :, : draws.n_items]
         for _, block in draws.backend.blocks(_DRAWS_AT_ONCE)

@@ -15,13 +15,11 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Limits
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.executor import Clock, Executor, one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.local_search import OnDraws, OnDrawsNonlinear
-
-Rows = npt.NDArray[np.intp]
 
 _STARTS_AT_ONCE = 20  # starts between two looks at the time
 _EACH = 60  # draws for each particle in the samples on which a run begins
@@ -42,7 +40,7 @@ class Placed(NamedTuple):
     work: int = 0  # labels read to find them, once for each cluster that an item could join
 
     @property
-    def nearest(self) -> Rows:
+    def nearest(self) -> Positions:
         """The particle (N,) nearest to each draw, the first of equals."""
         return self.losses.argmin(axis=0)
 
@@ -50,9 +48,9 @@ class Placed(NamedTuple):
 class _Draws(NamedTuple):
     """Some of the draws, with weights of their own."""
 
-    rows: Rows
+    rows: Positions
     labels: npt.NDArray[Any]
-    n_clusters: npt.NDArray[np.int64]
+    n_clusters: Integers
     weights: Floats
 
 
@@ -243,7 +241,7 @@ class ParticleSearch:
             steps += 1
         return placed._replace(value=float(placed.losses.min(axis=0) @ draws.weights), work=work)
 
-    def _improve(self, draws: _Draws, placed: Placed, k: int, own: Rows) -> None:
+    def _improve(self, draws: _Draws, placed: Placed, k: int, own: Positions) -> None:
         """Improve particle k for its draws if that lowers the distance; without draws, move it to the farthest one."""
         if own.size:
             found = self._problem.descend_on(placed.partitions[k], draws.rows[own], draws.weights[own])
@@ -259,7 +257,7 @@ class ParticleSearch:
 
 
 def extended(
-    draws: PartitionDraws, at: Rows, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.intp]
+    draws: PartitionDraws, at: Positions, partitions: npt.NDArray[np.int32], nearest: Positions
 ) -> npt.NDArray[np.int32]:
     """Extend partitions (P, m) of the items at positions `at` to all items (P, n), in one pass over all labels.
 
@@ -284,11 +282,11 @@ def extended(
 def _nearest_clusters(
     labels: npt.NDArray[Any],
     items: slice,
-    starts: npt.NDArray[np.int64],
+    starts: Integers,
     counts: list[npt.NDArray[np.int32]],
-    sizes: list[npt.NDArray[np.intp]],
+    sizes: list[Positions],
     weights: list[Floats],
-) -> npt.NDArray[np.intp]:
+) -> Positions:
     labels = np.ascontiguousarray(labels)
     links = (ensemble.gather(labels, starts, w, table) / k for w, table, k in zip(weights, counts, sizes, strict=True))
     return np.stack([one.argmax(axis=1) for one in links])
@@ -302,7 +300,7 @@ def merged(draws: PartitionDraws) -> PartitionDraws:
     return replace(draws.labels_only(), samples=samples, backend=draws.backend.take(first))
 
 
-def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:
+def _at_quantiles(shares: Floats, quantiles: Floats) -> Positions:
     reached = np.cumsum(shares)
     return np.searchsorted(reached[:-1], quantiles * reached[-1], side="right")
 

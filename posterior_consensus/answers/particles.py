@@ -30,7 +30,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -63,10 +63,10 @@ class Visits(NamedTuple):
 
     names: list[object]
     shares: Floats  # (C, M); NaN for a chain without weight
-    differs: npt.NDArray[np.bool_]  # (C, M), from the other chains by more than Monte Carlo error
+    differs: Flags  # (C, M), from the other chains by more than Monte Carlo error
 
     @property
-    def apart(self) -> npt.NDArray[np.bool_]:
+    def apart(self) -> Flags:
         """Whether (C, M) a chain differs and has nearly all or nearly none of its draws at a mode."""
         extreme = (self.shares < _NEARLY_NONE) | (self.shares > 1 - _NEARLY_NONE)
         return self.differs & extreme
@@ -102,7 +102,7 @@ def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
     return Visits(names, shares, _differs(shares, efficiency, lengths))
 
 
-def _differs(shares: Floats, efficiency: Floats, lengths: Floats) -> npt.NDArray[np.bool_]:
+def _differs(shares: Floats, efficiency: Floats, lengths: Floats) -> Flags:
     """Whether (C, M) a chain's share differs from the share of the other chains by more than Monte Carlo error."""
     known = np.flatnonzero(~np.isnan(shares).any(axis=1))
     differs = np.zeros(shares.shape, bool)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -22,7 +21,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.priors.record import PartitionPrior, Sizes, median, sizes_of
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -101,9 +100,9 @@ class PriorSensitivity(Stored):
     doubt: str | None = field(default=None, metadata=stored_as.attribute("sensitivity_doubt"))
 
     @property
-    def is_reliable(self) -> npt.NDArray[np.bool_]:
+    def is_reliable(self) -> Flags:
         """Whether the weights are reliable, for each alternative."""
-        known: npt.NDArray[np.bool_] = ~np.isnan(self.table["n_clusters"].values)
+        known: Flags = ~np.isnan(self.table["n_clusters"].values)
         return known
 
     @property
@@ -278,8 +277,8 @@ def prior_sensitivity(
     'The partition is the best one found under every alternative.'
     """
     check_no_method(loss)
-    with opened(draws) as (data, _):
-        source = find_source(data)
+    with opened(draws) as (data, where):
+        source = find_source(data, where)
         given = source.source.as_draws().in_fixed_order()
         if not given.samples.series:
             raise ValueError(

@@ -12,7 +12,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import cluster_numbers
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.ensemble.switching import (
-    Numbers,
     common_items,
     expected_common_items,
     is_matched,
@@ -20,11 +19,11 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import listing, warn
 from posterior_consensus.sources.arrays import sums_to_one
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, with_groups
-from posterior_consensus.sources.conversion import as_draws, found_draws, found_labels
+from posterior_consensus.sources.conversion import as_draws, find_source, found_labels
 from posterior_consensus.sources.labels import samples_of
 from posterior_consensus.sources.parameters import component_numbers
 from posterior_consensus.sources.variables import (
@@ -32,6 +31,7 @@ from posterior_consensus.sources.variables import (
     other_dims,
     probability_candidates,
 )
+from posterior_consensus.sources.where import Where
 
 _MUCH_LEFT_OUT = 0.05  # share of the items in components without a cluster, beyond which a warning is given
 _LOW_AGREEMENT = 0.8  # share of a cluster's items in its component, below which a warning is given
@@ -153,6 +153,7 @@ def relabel(
         )
     posterior = group_dataset(draws, group)
     sample_dims = dim_names(sample_dims, posterior)
+    where = Where(var_name, sample_dims=sample_dims)
     if allocations is None and var_name is None:
         allocations = _of_a_summary(posterior, partition, component_dim, sample_dims)
     allocations = None if allocations is None else as_draws(allocations)
@@ -160,13 +161,13 @@ def relabel(
     if allocations is None:
         _check_no_items(posterior, names, sample_dims)
         kept = _without_parameters(posterior, names, sample_dims)
-        found = found_draws(kept, var_name, sample_dims=sample_dims)
+        found = find_source(kept, where).source.as_draws()
     else:
         found = _reordered_to(posterior, _dims_of_draws(posterior, sample_dims), allocations)
     others = posterior.drop_dims(names)
     labels: xr.DataArray | None
     if allocations is None and found.counted_draws is not None:
-        labels, dims, _ = found_labels(others, var_name, "posterior", sample_dims, None)
+        labels, dims, _ = found_labels(others, where)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
         labels = _labels_beside(others, None if allocations is None else var_name, (*dims, found.items.dim))
@@ -221,7 +222,7 @@ def _reordered_to(posterior: xr.Dataset, dims: tuple[str, ...], allocations: Par
 
 def _components_in_order(
     draws: PartitionDraws, numbers: npt.NDArray[np.integer[Any]], partition: Any, n_components: int
-) -> tuple[Numbers, npt.NDArray[np.int64], Floats]:
+) -> tuple[Positions, Integers, Floats]:
     """Components of each draw in the order of the clusters (n_draws, n_components), by ECR or Stephens' method.
 
     Also their new numbers (n_components,), with the clusters first, and the counts of items that components and
@@ -347,8 +348,8 @@ def _reordered(
     posterior: xr.Dataset,
     names: tuple[str, ...],
     dims: tuple[str, ...],
-    order: Numbers,
-    clusters: npt.NDArray[np.int64],
+    order: Positions,
+    clusters: Integers,
 ) -> xr.Dataset:
     """Reorder every variable by the components `order` of each draw (n_draws, n_taken), numbered by `clusters`."""
     index = order.reshape(*(posterior.sizes[dim] for dim in dims), -1)
@@ -369,7 +370,7 @@ def _reordered(
 
 
 def _renumbered(
-    labels: xr.DataArray, numbers: npt.NDArray[np.integer[Any]], order: Numbers, clusters: npt.NDArray[np.int64]
+    labels: xr.DataArray, numbers: npt.NDArray[np.integer[Any]], order: Positions, clusters: Integers
 ) -> xr.DataArray:
     """Labels by consensus cluster: the number of each item's component."""
     position = np.argsort(order, axis=1)
@@ -379,7 +380,7 @@ def _renumbered(
 
 
 def _record(
-    posterior: xr.Dataset, dims: tuple[str, ...], assigned: Numbers, common: Floats, draws: PartitionDraws
+    posterior: xr.Dataset, dims: tuple[str, ...], assigned: Positions, common: Floats, draws: PartitionDraws
 ) -> xr.Dataset:
     """The group ``relabelling``: the assigned components, and how well they agree with the clusters."""
     shape = tuple(posterior.sizes[dim] for dim in dims)

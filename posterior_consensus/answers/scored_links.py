@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit
@@ -14,13 +13,13 @@ from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.memberships import symmetric
 from posterior_consensus.ensemble.partitions import connected
-from posterior_consensus.ensemble.scored_pairs import PairConstraints, Positions, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import check_integer
 
 _LARGEST = 10  # larger clusters are counted together
@@ -69,7 +68,7 @@ class ScoredLinks(Stored):
         return tau_of(self.loss)
 
     @property
-    def joined(self) -> npt.NDArray[np.bool_]:
+    def joined(self) -> Flags:
         """Whether the partition joins each of `pairs`."""
         cluster = self.cluster.values
         return np.equal(cluster[self.pairs["first"].values], cluster[self.pairs["second"].values])
@@ -197,7 +196,7 @@ class ScoredLinks(Stored):
         return self._table(self._nearest)
 
     @property
-    def _nearest(self) -> npt.NDArray[np.intp]:
+    def _nearest(self) -> Positions:
         """Pairs in the order of their distance from the threshold."""
         return np.argsort(np.abs(self.pairs["probability"].values - self.tau), kind="stable")
 
@@ -210,12 +209,12 @@ class ScoredLinks(Stored):
         return self._table(self._against)
 
     @property
-    def _against(self) -> npt.NDArray[np.intp]:
+    def _against(self) -> Positions:
         distance = self.pairs["probability"].values - self.tau
         wrong = np.flatnonzero(np.where(self.joined, distance < 0, distance > 0))
         return wrong[np.argsort(-np.abs(distance[wrong]), kind="stable")]
 
-    def _table(self, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    def _table(self, at: Positions) -> pd.DataFrame:
         """Rows of some pairs."""
         first, second = (self.pairs[end].values[at] for end in ("first", "second"))
         ends = named_ends(self.cluster, self.names, first, second)
@@ -340,7 +339,7 @@ class ScoredLinks(Stored):
         return self.pairs.sizes["link"] - display.MOST_ROWS, "to_dataframe()"
 
 
-def _by_products(first: Positions, second: Positions, scores: Floats, n: int) -> Floats:
+def _by_products(first: Integers, second: Integers, scores: Floats, n: int) -> Floats:
     """Probability (n,) of each record to be with its cluster by its joined pairs: the product of their odds.
 
     It is 0 without such a pair.

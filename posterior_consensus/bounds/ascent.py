@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Flags, Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 
 _ROUNDING = 1e-13  # relative to the sum of all weights; far above the rounding of a sum
 _SHARE_OF_ROWS = 0.03  # of the memory budget
@@ -66,7 +66,7 @@ class Instance:
         """Return the group of a contracted instance that each group is part of."""
         return self.of_groups(smaller.groups)
 
-    def within(self, smaller: Instance) -> tuple[npt.NDArray[np.intp], ...]:
+    def within(self, smaller: Instance) -> tuple[Positions, ...]:
         """Index of the pairs of those groups that come first in each group of a contracted instance."""
         first = np.unique(self.nested_in(smaller), return_index=True)[1]
         return np.ix_(first, first)
@@ -123,7 +123,7 @@ def connected_groups(together: Flags) -> npt.NDArray[np.int32]:
     return connected_components(together, directed=False)[1].astype(np.int32)
 
 
-def row_keys(rows: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.int64]:
+def row_keys(rows: npt.NDArray[np.integer], size: int) -> Integers:
     """A unique number for each row, from its first pair and the group that is not in that pair."""
     pair, other = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
     low, high = other // size, other % size

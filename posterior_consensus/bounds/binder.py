@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.bounds.ascent import (
     Ascent,
@@ -28,7 +27,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.components import cost_step
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -134,7 +133,7 @@ def binder_bound(
     )
 
 
-def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats, Positions]:
     """Expected cost of each pair of signatures together and apart (u, u), and every item's signature.
 
     Costs are multiplied by the number of draws, if it is known: they are integers then if they can be.

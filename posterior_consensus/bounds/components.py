@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.problems.components import Decomposition, first_members
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import Info
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.progress import track
 
 _SHARE = 0.05  # of the budget that is left, which any component may spend
@@ -113,7 +113,7 @@ def bound_components(
     clusters: npt.NDArray[np.int32],
     gaps: Floats,
     budget: Budget,
-    numbers: npt.NDArray[np.intp],
+    numbers: Positions,
     *,
     progressbar: bool = False,
 ) -> None:

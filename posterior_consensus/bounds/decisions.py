@@ -11,12 +11,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from posterior_consensus.ensemble.partitions import Labels, connected
-from posterior_consensus.ensemble.scored_pairs import Positions, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import components, decisions
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.component import Component
 from posterior_consensus.problems.components import Forbidden, between_groups, weighted
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -47,21 +47,21 @@ class Decisions(NamedTuple):
         different decisions differ here. 0 for pairs that need not be told from others.
     """
 
-    pairs: npt.NDArray[np.intp]
+    pairs: Positions
     increase: Floats
-    exact: npt.NDArray[np.bool_]
-    between: npt.NDArray[np.int64]
+    exact: Flags
+    between: Integers
     shifted: Floats
 
     @property
-    def is_first(self) -> npt.NDArray[np.bool_]:
+    def is_first(self) -> Flags:
         """Whether no earlier pair is of the same clusters with the same rise, by the same decision."""
         found = np.zeros(self.pairs.size, np.bool_)
         rises = self.increase.round(_DIGITS), *self.shifted.T.round(_OF_SHIFTED)
         found[_numbered(*self.between.T, *rises)[1]] = True
         return found
 
-    def take(self, at: npt.NDArray[np.intp]) -> Decisions:
+    def take(self, at: Positions) -> Decisions:
         """Some of the pairs, by position."""
         return Decisions(self.pairs[at], self.increase[at], self.exact[at], self.between[at], self.shifted[at])
 
@@ -140,8 +140,8 @@ class _Changes:
     """
 
     groups: npt.NDArray[np.int32]
-    sizes: npt.NDArray[np.int64]
-    clusters: npt.NDArray[np.int64]
+    sizes: Integers
+    clusters: Integers
     excess: sparse.csr_array
     default: float
     forbidden: Forbidden
@@ -164,7 +164,7 @@ class _Changes:
         excess.sort_indices()
         return cls(groups, sizes, clusters, excess, weights.default, forbidden, block_of)
 
-    def open_pairs(self, source: ScoredPairs) -> tuple[npt.NDArray[np.intp], Positions, Positions]:
+    def open_pairs(self, source: ScoredPairs) -> tuple[Positions, Integers, Integers]:
         """Scored pairs that no constraint decides: number, and both groups."""
         first, second, values = source.pairs
         one, other = self.groups[first].astype(np.int64), self.groups[second].astype(np.int64)
@@ -178,16 +178,16 @@ class _Changes:
         number = number[~self.forbidden.at(one[number], other[number])]
         return number, one[number], other[number]
 
-    def weight(self, one: Positions, other: Positions) -> Floats:
+    def weight(self, one: Integers, other: Integers) -> Floats:
         """Weight of each pair of groups."""
         return _entries(self.excess, one, other) + self.default * (self.sizes[one] * self.sizes[other])
 
     @cached_property
-    def _is_small(self) -> npt.NDArray[np.bool_]:
+    def _is_small(self) -> Flags:
         """Whether each block has so few groups that all its partitions are compared."""
         return np.bincount(self.block_of) <= components.MOST
 
-    def within_blocks(self, one: Positions, other: Positions) -> tuple[Floats, npt.NDArray[np.bool_], Floats]:
+    def within_blocks(self, one: Integers, other: Integers) -> tuple[Floats, Flags, Floats]:
         """Rise with each pair of groups of one block decided the other way, whether it is exact, and deficits.
 
         The deficit of a small block is by how much its best partition exceeds this one; 0 stands for large ones.
@@ -199,7 +199,7 @@ class _Changes:
         increase[np.abs(increase) <= ROUNDING * self.groups.size] = 0.0
         return increase, exact, deficit
 
-    def told_apart(self, one: Positions, other: Positions, increase: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+    def told_apart(self, one: Integers, other: Integers, increase: Floats) -> tuple[Integers, Floats]:
         """Clusters of pairs of groups, `Decisions.between`, and `Decisions.shifted`.
 
         Only pairs of one block whose rise another has are looked at, and all across blocks, by simple repairs alone.
@@ -227,9 +227,7 @@ class _Changes:
         shifts = sparse.csr_array((values, self.excess.indices, self.excess.indptr), self.excess.shape)
         return [replace(self, excess=(self.excess + sign * (shifts + shifts.T)).tocsr()) for sign in (1, -1)]
 
-    def _within(
-        self, one: Positions, other: Positions, exact: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_]
-    ) -> tuple[Floats, Floats]:
+    def _within(self, one: Integers, other: Integers, exact: Flags, needed: Flags) -> tuple[Floats, Floats]:
         """Rise with each pair of one block decided the other way, and the deficits of the small blocks needed."""
         increase = np.empty(one.size)
         increase[exact], deficit = self._in_small(self.block_of, needed, one[exact], other[exact])
@@ -245,7 +243,7 @@ class _Changes:
         return increase, deficit
 
     def _in_small(
-        self, set_of: npt.NDArray[Any], needed: npt.NDArray[np.bool_], one: Positions, other: Positions
+        self, set_of: npt.NDArray[Any], needed: Flags, one: Integers, other: Integers
     ) -> tuple[Floats, Floats]:
         """Rise with pairs within small sets decided the other way at the best of the set, and each set's deficit."""
         members = np.flatnonzero(needed[set_of])
@@ -272,9 +270,7 @@ class _Changes:
         increase[order] = sorted_increase
         return increase, deficit
 
-    def across_blocks(
-        self, one: Positions, other: Positions, least: Floats, limit: float
-    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def across_blocks(self, one: Integers, other: Integers, least: Floats, limit: float) -> tuple[Floats, Flags]:
         """Rise with each pair of groups of two blocks joined, and whether it is exact.
 
         That of pairs whose `least` rise exceeds the limit is only a bound from above, which exceeds it too.
@@ -298,7 +294,7 @@ class _Changes:
         at = int(np.searchsorted(first, one)), int(np.searchsorted(second, other))
         return now - decisions.join_two(of_first, of_second, between, *at, now - at_most)
 
-    def _weights(self, groups: Positions) -> Floats:
+    def _weights(self, groups: Integers) -> Floats:
         """Weights between some groups; 0 of a group itself, and minus infinity of those that must be apart."""
         one, other = np.repeat(groups, groups.size), np.tile(groups, groups.size)
         weights = self.weight(one, other)
@@ -307,15 +303,15 @@ class _Changes:
         return weights.reshape(groups.size, groups.size)
 
     @cached_property
-    def _members(self) -> Positions:
+    def _members(self) -> Integers:
         """Groups by block."""
         return np.argsort(self.block_of, kind="stable")
 
     @cached_property
-    def _starts(self) -> Positions:
+    def _starts(self) -> Integers:
         return np.concatenate([[0], np.cumsum(np.bincount(self.block_of))])
 
-    def _by_repairs(self, one: Positions, other: Positions) -> Floats:
+    def _by_repairs(self, one: Integers, other: Integers) -> Floats:
         """Least rise by moving either group, by joining their clusters, or by a cluster of the two alone."""
         increase = np.empty(one.size)
         joined = self.clusters[one] == self.clusters[other]
@@ -338,7 +334,7 @@ class _Changes:
         return sparse.csr_array((np.ones(n), self.clusters, np.arange(n + 1)), (n, int(self.clusters.max()) + 1))
 
     @cached_property
-    def _records(self) -> npt.NDArray[np.int64]:
+    def _records(self) -> Integers:
         """Number of records of each cluster."""
         return np.bincount(self.clusters, self.sizes).astype(np.int64)
 
@@ -359,7 +355,7 @@ class _Changes:
         pairs, sets = (both @ self.forbidden.pairs @ both.T).tocsr(), (both @ self.forbidden.sets).tocsr()
         return Forbidden(pairs, sets)
 
-    def _link(self, group: Positions, cluster: Positions) -> Floats:
+    def _link(self, group: Integers, cluster: Integers) -> Floats:
         """Sum of a group's weights with the other groups of a cluster; minus infinity if it must be apart from one."""
         own = self.clusters[group] == cluster
         others = self._records[cluster] - np.where(own, self.sizes[group], 0)
@@ -380,7 +376,7 @@ class _Changes:
         return self._link(groups, self.clusters) - best
 
 
-def _numbered(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _numbered(*columns: npt.NDArray[Any]) -> tuple[Positions, Positions]:
     """Number of each row among the distinct rows of some columns, and the first row of each."""
     order = np.lexsort(columns)
     begins = np.zeros(order.size, np.bool_)
@@ -392,6 +388,6 @@ def _numbered(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDA
     return which, order[begins]
 
 
-def _entries(table: sparse.csr_array, rows: Positions, columns: Positions) -> Floats:
+def _entries(table: sparse.csr_array, rows: Integers, columns: Integers) -> Floats:
     """Entries of a sparse array at some places."""
     return np.asarray(table[rows, columns]).ravel() if rows.size else np.empty(0)

@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
@@ -40,8 +40,6 @@ _STEP_OF_PRICES = 0.01  # times the penalty: of twice as long steps some do not 
 _FACTOR = 1.5  # by which the penalty changes
 _PATIENCE, _WORTH_WAITING = 16, 0.01  # bounds in a row that close less than this share of the gap
 _BYTES_A_PAIR = 120
-Rows = npt.NDArray[np.int64]
-
 _MOST_CUTS_AN_ITEM = 20  # at a time
 _MOST_CUTS = 2_000  # at a time
 _VIOLATED = 0.02  # of the mean of the diagonal
@@ -160,7 +158,7 @@ class Merged(NamedTuple):
 
     similarity: Floats  # (u, u)
     counts: Floats  # (u,), of the items in each
-    signature: npt.NDArray[np.intp]  # (n,)
+    signature: Positions  # (n,)
 
 
 def merge_equal_items(source: PairSource) -> Merged:
@@ -193,7 +191,7 @@ class Relaxation:
         self._n_iter = 0
         self.method = "spectral bound"
         self.lower_bound, self.objective = 0.0, np.inf
-        self.labels: npt.NDArray[np.intp] = np.zeros(self._roots.size, np.intp)
+        self.labels: Positions = np.zeros(self._roots.size, np.intp)
         self._start = start
 
     @property
@@ -305,7 +303,7 @@ class Relaxation:
         if objective < self.objective - ROUNDING:
             self.labels, self.objective = moved, objective
 
-    def _winners(self, vectors: Floats) -> npt.NDArray[np.intp]:
+    def _winners(self, vectors: Floats) -> Positions:
         """Winner takes all: k anchors as little correlated as can be, and for each signature the largest entry.
 
         The matrix is the product (u, u) of `vectors` (u, k) with their transpose, for one item of each signature.
@@ -318,7 +316,7 @@ class Relaxation:
         while len(anchors) < self._k:
             anchors.append(int(closeness.argmin()))
             np.maximum(closeness, np.abs(directions @ directions[anchors[-1]]), out=closeness)
-        winners: npt.NDArray[np.intp] = np.argmax(rows @ rows[anchors].T, axis=1)
+        winners: Positions = np.argmax(rows @ rows[anchors].T, axis=1)
         return winners
 
 
@@ -368,7 +366,7 @@ def closed_form(merged: Merged, labels: npt.NDArray[np.integer], n_clusters: int
     return multipliers
 
 
-def best_moves(merged: Merged, labels: npt.NDArray[np.integer], n_clusters: int) -> tuple[npt.NDArray[np.intp], float]:
+def best_moves(merged: Merged, labels: npt.NDArray[np.integer], n_clusters: int) -> tuple[Positions, float]:
     """Make the best move of one signature until none lowers the objective; the labels (u,) and their objective.
 
     Clusters that are empty fill up, as no split raises the objective.
@@ -417,7 +415,7 @@ class Cuts:
     def __init__(self, roots: Floats) -> None:
         self._counts = roots**2
         self._single = 1.0 / np.multiply.outer(roots, roots)  # from merged items to single ones
-        self.rows: Rows = np.empty((0, 3), np.int64)
+        self.rows: Integers = np.empty((0, 3), np.int64)
         self.prices: Floats = np.empty(0)
 
     def matrix(self) -> Floats:
@@ -449,14 +447,14 @@ class Cuts:
         return len(new)
 
 
-def _slack(single: Floats, rows: Rows) -> Floats:
+def _slack(single: Floats, rows: Integers) -> Floats:
     i, j, k = rows.T
     third = np.where(j == k, 0.0, single[j, k] - single[i, k])
     slack: Floats = single[i, i] - single[i, j] + third
     return slack
 
 
-def _violated(single: Floats) -> Rows:
+def _violated(single: Floats) -> Integers:
     """The most violated inequalities, at most some for each first item."""
     diagonal = np.diagonal(single)
     enough = _VIOLATED * float(diagonal.mean())
@@ -476,7 +474,7 @@ def _violated(single: Floats) -> Rows:
     return rows[np.argsort(_slack(single, rows), kind="stable")[:_MOST_CUTS]]
 
 
-def _keys(rows: Rows, u: int) -> npt.NDArray[np.int64]:
+def _keys(rows: Integers, u: int) -> Integers:
     return (rows[:, 0] * u + rows[:, 1]) * u + rows[:, 2]
 
 

@@ -12,6 +12,7 @@ from posterior_consensus.kernels import components, stars
 from posterior_consensus.kernels.sparse_moves import Graph
 from posterior_consensus.problems.component import Component
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.tolerances import SAME
 
 _ROUNDING = 1e-13  # relative to the sum of all weights; far above the rounding of a sum
@@ -89,7 +90,7 @@ def best_labels(component: Component, labels: Labels, budget: Budget, step: floa
 
 def _best_of_parts(
     rest: Component, labels: Labels, n_groups: int, budget: Budget, step: float
-) -> tuple[npt.NDArray[np.int64], float]:
+) -> tuple[Integers, float]:
     """Labels and gap of what fixed pairs have left of `n_groups`, each connected part by itself."""
     linked = rest.listed_weights > 0
     part_of = connected(rest.rows[linked], rest.indices[linked], rest.n_groups)

@@ -18,10 +18,8 @@ from posterior_consensus.kernels.vi_bound import Blocks
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.progress import track
-
-Ints = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-10  # bits; far above the rounding of sums of n products, so that the bound stays valid
 _ROWS_AT_ONCE = 2e7  # memberships of items in draws that one call of a kernel visits: well below a second
@@ -277,7 +275,7 @@ class _Ascent:
         """Share of each group (n, G) in the means."""
         return np.diagonal(self._means.sets, axis1=1, axis2=2).T
 
-    def _met_groups(self) -> npt.NDArray[np.intp]:
+    def _met_groups(self) -> Positions:
         """Groups with a share in the means, now or before: the others have no multipliers."""
         self._met |= self._shares().max(axis=0) > 0
         return np.flatnonzero(self._met)
@@ -296,7 +294,7 @@ class _Ascent:
             np.fill_diagonal(points[b], 1.0)
         return points
 
-    def _linearize(self, points: npt.NDArray[np.float32], slots: npt.NDArray[np.intp], costs: Floats) -> None:
+    def _linearize(self, points: npt.NDArray[np.float32], slots: Positions, costs: Floats) -> None:
         rows = self._n_rows(np.count_nonzero(slots >= 0, axis=1).max())
         at_once = max(1, int(self._problem.n * _ROWS_AT_ONCE / max(rows, 1)))
         for first in range(0, self._problem.n, at_once):
@@ -393,7 +391,7 @@ class _Ascent:
         self._duals_centre = duals[first]
 
 
-def _size_groups(n_items: int, n: int) -> Ints:
+def _size_groups(n_items: int, n: int) -> Integers:
     """Largest size of each group of cluster sizes; groups are as fine as memory allows."""
     for ratio in (1.5, 2.0, 4.0, n_items):
         sizes = [1]
@@ -417,7 +415,7 @@ class DistinctDraws:
         first, item = distinct_rows(draws.labels[draw].T)
         self.labels = draws.labels[np.ix_(draw, first)]
         self.weights = np.bincount(row, weights=draws.weights)
-        self.multiplicity: npt.NDArray[np.int64] = np.bincount(item).astype(np.int64)
+        self.multiplicity: Integers = np.bincount(item).astype(np.int64)
         of_labels = draws.labels_only().shared_similarity
         self.similarity = of_labels[np.ix_(first, first)]
         self.n = first.size

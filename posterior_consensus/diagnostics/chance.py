@@ -9,14 +9,12 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 
 _ENOUGH_PAIRS = 100  # of runs, for what random labels have
 
 
-def chance_losses(
-    draws: PartitionDraws, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], loss: PartitionLoss
-) -> Floats:
+def chance_losses(draws: PartitionDraws, rows: Positions, others: Positions, loss: PartitionLoss) -> Floats:
     """Expected loss (P,) of draw `rows[p]` against draw `others[p]` if the labels of either are permuted.
 
     With the clusters' sizes fixed, B and C are, and A has the expectation of :func:`expected_joint_sums`. A loss that
@@ -56,7 +54,7 @@ def loss_without_structure(draws: PartitionDraws, loss: PartitionLoss) -> float:
 
 
 def expected_joint_sums(
-    sizes: Sequence[npt.NDArray[np.integer]], rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], h: Floats
+    sizes: Sequence[npt.NDArray[np.integer]], rows: Positions, others: Positions, h: Floats
 ) -> tuple[Floats, Floats]:
     """Expected sums of h (P,) over the joint cells of two partitions each, and (N,) over the clusters of each.
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.results.display import capitalized, joined
 from posterior_consensus.results.sentences import Sentence, advice
-
-Numbers = npt.NDArray[np.int64]
+from posterior_consensus.runtime.aliases import Floats, Integers
 
 _SHARE, _FEWEST = 0.25, 20  # smallest share of a chain and number of draws in a stretch
 _MOST_NAMED = 20  # chains named in a command
@@ -83,7 +82,7 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
     return Copies(names, groups, partly)
 
 
-def _ids(draws: PartitionDraws, items: PartitionDraws) -> Numbers:
+def _ids(draws: PartitionDraws, items: PartitionDraws) -> Integers:
     """Numbers (N,) of the draws; equal draws have equal numbers."""
     if draws.counted_draws is None:
         return _distinct_numbers(_digests(draws.as_soft("`draws`").probabilities))
@@ -98,11 +97,11 @@ def _digests(rows: npt.NDArray[Any], items: slice | None = None) -> npt.NDArray[
     return np.array([int.from_bytes(blake2b(row.tobytes(), digest_size=8).digest(), "big") for row in rows], np.uint64)
 
 
-def _distinct_numbers(values: npt.NDArray[Any]) -> Numbers:
+def _distinct_numbers(values: npt.NDArray[Any]) -> Integers:
     return np.unique(values, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def _information(ids: Numbers, ends: Numbers) -> npt.NDArray[np.float64]:
+def _information(ids: Integers, ends: Integers) -> Floats:
     """Sums (N + 1,) over the draws of their information: -log q for a move, else 0."""
     moves = np.append(True, ids[1:] != ids[:-1])
     moves[ends[:-1]] = True
@@ -110,7 +109,7 @@ def _information(ids: Numbers, ends: Numbers) -> npt.NDArray[np.float64]:
     return np.append(0.0, np.cumsum(np.where(moves, -np.log(share[ids]), 0.0)))
 
 
-def _shared(ids: Numbers, ends: Numbers, length: int, information: npt.NDArray[np.float64], wanted: float) -> Numbers:
+def _shared(ids: Integers, ends: Integers, length: int, information: Floats, wanted: float) -> Integers:
     """Number of draws (C, C) of each chain in windows of this length that another chain shares."""
     windows, reach = ids, 1
     while reach < length:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.diagnostics.copies import copies
@@ -41,9 +40,9 @@ from posterior_consensus.ensemble.r_hat import differ
 from posterior_consensus.ensemble.series import effective_size
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
-from posterior_consensus.sources.conversion import found_draws, opened, own_partition
+from posterior_consensus.sources.conversion import find_source, opened, own_partition
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 
 _OF_PAIR = ("first", "second")
@@ -141,8 +140,8 @@ def diagnose(
     followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
     if isinstance(draws, Layers):
         return diagnose_within(None, draws.joint(), partition, layers=draws, **followed)
-    with opened(draws) as (data, _):
-        taken = found_draws(data)
+    with opened(draws) as (data, where):
+        taken = find_source(data, where).source.as_draws()
         followed["logs"] = log_of_draws(data, taken)
     return diagnose_within(None, taken, own_partition(draws, partition), **followed)
 
@@ -222,8 +221,8 @@ def diagnose_within(
 
 
 def _items_in_time(
-    draws: PartitionDraws, whole: tuple[npt.NDArray[np.intp], PartitionDraws], seconds: float
-) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
+    draws: PartitionDraws, whole: tuple[Positions, PartitionDraws], seconds: float
+) -> tuple[Positions, PartitionDraws]:
     """Positions and draws of the items whose pairs can be compared in that time, at most those of `whole`."""
     most = int(np.sqrt(seconds / (_SECONDS_A_PAIR * (1 + draws.n_draws / _DRAWS_A_PAIR))))
     return draws.of_some_items(most) if (most := max(_FEWEST_COMPARED, most)) < whole[0].size else whole
@@ -254,7 +253,7 @@ def _traces(
 
 
 def _of_pairs(
-    draws: PartitionDraws, at: npt.NDArray[np.intp], some: PartitionDraws, chosen: npt.NDArray[np.intp]
+    draws: PartitionDraws, at: Positions, some: PartitionDraws, chosen: Positions
 ) -> tuple[xr.Dataset, float]:
     """Statistics of chosen pairs, and the worst R-hat of pairs that differ between chains by more than chance."""
     traces = together_trace(some, chosen)

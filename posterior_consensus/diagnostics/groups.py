@@ -7,7 +7,6 @@ from itertools import combinations
 from math import factorial, prod
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.diagnostics.chance import mean_chance
 from posterior_consensus.ensemble.chains import ChainDifference
@@ -17,7 +16,7 @@ from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.sentences import Sentence, advice
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 from posterior_consensus.runtime.tolerances import SAME
 
 LEVEL = 0.01
@@ -171,11 +170,11 @@ def _share(size: int, total: int) -> int:
     return max(2, size * _MOST_RUNS // total)
 
 
-def _mean(distances: Floats, pairs: npt.NDArray[np.bool_]) -> float:
+def _mean(distances: Floats, pairs: Flags) -> float:
     return float(np.sort(distances[pairs]).mean()) if pairs.any() else np.nan
 
 
-def _shift(distances: Floats, group: npt.NDArray[np.intp]) -> tuple[float, float]:
+def _shift(distances: Floats, group: Positions) -> tuple[float, float]:
     """The fields `most_within` and `shift` of :class:`RunSpread`."""
     sizes = np.bincount(group)
     of_groups = (np.arange(sizes.size) == group[:, np.newaxis]).astype(np.float64)
@@ -188,18 +187,18 @@ def _shift(distances: Floats, group: npt.NDArray[np.intp]) -> tuple[float, float
     return float(within.max()), float(shifts[others].max())
 
 
-def _assignments(sizes: npt.NDArray[np.intp]) -> int:
+def _assignments(sizes: Positions) -> int:
     """Number of assignments of the runs to groups of these sizes."""
     return factorial(int(sizes.sum())) // prod(map(factorial, sizes.tolist()))
 
 
-def _least_p_value(sizes: npt.NDArray[np.intp]) -> float:
+def _least_p_value(sizes: Positions) -> float:
     """Share of one division of the runs among all; groups of equal size can be exchanged."""
     least = prod(map(factorial, np.bincount(sizes).tolist())) / _assignments(sizes)
     return least if _assignments(sizes) <= _ALL else max(least, 1 / (1 + _PERMUTATIONS))
 
 
-def permutation_p_value(distances: Floats, group: npt.NDArray[np.intp]) -> float:
+def permutation_p_value(distances: Floats, group: Positions) -> float:
     """Share of the assignments of runs to groups of these sizes whose groups are as tight as these, numbered from 0.
 
     See :func:`run_spread`. Distances are symmetric, between the runs (N, N).
@@ -209,7 +208,7 @@ def permutation_p_value(distances: Floats, group: npt.NDArray[np.intp]) -> float
 
 
 @lru_cache(maxsize=4)  # pairs of layers often have the same numbers of runs
-def _ways(group: tuple[int, ...]) -> npt.NDArray[np.intp]:
+def _ways(group: tuple[int, ...]) -> Positions:
     """Assignments (R, N) of runs to groups of these sizes: all, or the given one and random ones."""
     sizes = np.bincount(group)
     if _assignments(sizes) <= _ALL:
@@ -218,7 +217,7 @@ def _ways(group: tuple[int, ...]) -> npt.NDArray[np.intp]:
     return np.concatenate([[group], others])
 
 
-def _tightness(distances: Floats, groups: npt.NDArray[np.intp]) -> Floats:
+def _tightness(distances: Floats, groups: Positions) -> Floats:
     """Sum over groups of n_g times the mean distance between two of its runs, for assignments (R, N)."""
     total = np.zeros(len(groups))
     for k in range(int(groups[0].max()) + 1):
@@ -227,7 +226,7 @@ def _tightness(distances: Floats, groups: npt.NDArray[np.intp]) -> Floats:
     return total
 
 
-def _divisions(rows: npt.NDArray[np.intp], sizes: list[int]) -> Iterator[npt.NDArray[np.intp]]:
+def _divisions(rows: Positions, sizes: list[int]) -> Iterator[Positions]:
     """All assignments (N,) of the rows to groups of these sizes; equal groups in either order."""
     if len(sizes) == 1:
         yield np.zeros(rows.size, np.intp)

@@ -19,7 +19,7 @@ from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import DRAWS, Words
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -198,7 +198,7 @@ def near_independence(
     )
 
 
-def uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:
+def uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> Positions:
     """Row numbers of at most `max_draws` draws, far enough apart in their chains to be nearly uncorrelated."""
     step = 1
     worth = draws.n_draws / ess
@@ -268,7 +268,7 @@ def _matched_to(draws: PartitionDraws, reference: npt.NDArray[np.int32]) -> npt.
     return labels
 
 
-def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64]) -> tuple[Floats, float]:
+def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: Integers) -> tuple[Floats, float]:
     """exp(-d / median d) for Binder's loss d between all pairs of canonical label vectors (m, n), and the median.
 
     If more than half of the pairs are equal, the mean replaces the median.
@@ -285,6 +285,6 @@ def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64])
     return kernel, bandwidth
 
 
-def _squared_discrepancies(kernel: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> Floats:
+def _squared_discrepancies(kernel: Floats, ours: Flags, theirs: Flags) -> Floats:
     """Unbiased squared maximum mean discrepancy (R,) of two samples each; members of either sample are (R, m)."""
     return 2 * half_energy(-kernel, ours, theirs, 1.0 - np.eye(len(kernel)))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -16,7 +15,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.sentences import Sentence, advice
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_draws
@@ -29,7 +28,6 @@ _FEWEST_JUDGED = 100
 _BATCH = 5  # draws per batch mean
 _KEPT, _FEWEST_KEPT = 0.1, 10  # smallest share and number of batches kept; fewer can have a small error by chance
 _CLEAR = 5.0  # standard deviations of the later draws; larger differences are clear
-Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +60,7 @@ class SequentialDistances(Stored):
     steps: xr.DataArray = field(metadata=stored_as.array("sequence_steps", _STORED_SAMPLE))
     to_second_half: xr.DataArray = field(metadata=stored_as.array("sequence_to_half", _STORED_SAMPLE))
     burn_in: xr.Dataset = field(metadata=stored_as.table(_STORED_COLUMNS, rename={"chain": "burn_in_chain"}))
-    kept: npt.NDArray[np.intp] = field(metadata=stored_as.values("sequence_kept", "sequence_kept_draw"))
+    kept: Positions = field(metadata=stored_as.values("sequence_kept", "sequence_kept_draw"))
     loss: PartitionLoss = field(metadata=stored_as.loss("sequence_"))
     lag: int = field(metadata=stored_as.attribute("sequence_lag"))
 
@@ -188,7 +186,7 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
     )
 
 
-def _to_second_half(draws: PartitionDraws, rows: npt.NDArray[np.intp], loss: PartitionLoss) -> tuple[Floats, ...]:
+def _to_second_half(draws: PartitionDraws, rows: Positions, loss: PartitionLoss) -> tuple[Floats, ...]:
     """Mean distances of a chain's draws from draws of its second half, of its third and of its last quarter."""
     places = np.unique(np.linspace(rows.size // 2, rows.size - 1, _REFERENCES).astype(np.intp))
     distances = losses_of_draws(places, draws.take(rows), loss)
@@ -207,7 +205,7 @@ def _trace(draws: PartitionDraws, values: Floats, name: str, loss: PartitionLoss
     return xr.DataArray(values, dims=("sample",), coords=coords, name=name, attrs={"units": loss.unit})
 
 
-def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> list[int]:
+def clear_burn_in(traces: Floats, chains: Sequence[Positions]) -> list[int]:
     """Number of draws in each chain's clear burn-in; 0 for none.
 
     In some trace of (n_traces, n_draws), most of these draws are outside the range of all chains' later draws, and the
@@ -240,7 +238,7 @@ def burn_in_in_words(ends: Mapping[object, int]) -> list[Sentence]:
     ]
 
 
-def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:
+def end_of_burn_in(trace: Floats) -> tuple[int, bool]:
     """Number of draws to discard at the start of a trace (n_draws,), and whether the rule determined it.
 
     Half of the draws if it did not: the trace changes in its second half, or has fewer than 100 draws.
@@ -258,7 +256,7 @@ def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:
     return (best * _BATCH + spare if best else 0), True
 
 
-def _squared_errors(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _squared_errors(values: Floats) -> Floats:
     """Squared standard error of the mean without the first 0, 1, ... values, assuming independence."""
     spread = np.ptp(values)
     if spread == 0:

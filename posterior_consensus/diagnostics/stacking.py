@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.parameters import pointwise_log_likelihood
 
@@ -84,13 +84,13 @@ def stacking_weights(draws: Any) -> xr.DataArray:
     return xr.DataArray(values, coords, ("chain", "draw"), "weights")
 
 
-def _left_out(logs: npt.NDArray[np.float64]) -> tuple[float, float]:
+def _left_out(logs: Floats) -> tuple[float, float]:
     """Leave-one-out log predictive density of an observation from its log likelihoods (L,), and the k-hat."""
     weighted = smoothed(Samples.of_one_chain(logs.size), -logs)
     return float(logsumexp(logs, b=weighted.samples.weights)), weighted.pareto_k
 
 
-def _stacked(densities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _stacked(densities: Floats) -> Floats:
     """Maximum likelihood weights (C,) of a mixture of known densities (I, C), by the EM algorithm."""
     weights = np.full(densities.shape[1], 1.0 / densities.shape[1])
     for _ in range(_MOST_STEPS):

@@ -26,7 +26,7 @@ from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import information
 from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
 _CENTRES = 64
@@ -85,7 +85,7 @@ def far_distances(draws: PartitionDraws, distances: Floats, loss: PartitionLoss)
     return far, losses_of_draws(np.array([far.argmax()]), draws, loss)[0]
 
 
-def still_chains(draws: PartitionDraws, some: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
+def still_chains(draws: PartitionDraws, some: PartitionDraws) -> tuple[bool, Flags]:
     """Whether all draws are the same partition, and whether all draws of each chain (n_chains,) are."""
     chains = draws.samples.chains
     rows = np.concatenate([*chains, [chain[0] for chain in chains]])
@@ -101,14 +101,12 @@ def still_chains(draws: PartitionDraws, some: PartitionDraws) -> tuple[bool, npt
     return not apart.any(), still
 
 
-def _differ(
-    labels: npt.NDArray[Any], items: slice, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
-) -> npt.NDArray[np.bool_]:
+def _differ(labels: npt.NDArray[Any], items: slice, rows: Positions, others: Positions) -> Flags:
     """Whether draws `rows[p]` and `others[p]` differ on these items."""
     return np.array([not np.array_equal(labels[row], labels[other]) for row, other in zip(rows, others, strict=True)])
 
 
-def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> Positions:
     """Positions (at most n_pairs, 2) of pairs of items that are co-clustered in some draws only."""
     n = draws.n_items
     if n * (n - 1) // 2 <= _CANDIDATE_PAIRS:
@@ -126,7 +124,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
     return uncertain[np.sort(rng.permutation(len(uncertain))[:n_pairs])]
 
 
-def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Floats:
+def together_trace(draws: PartitionDraws, chosen: Positions) -> Floats:
     """Whether each pair of items (n_pairs, 2) is co-clustered in each draw, (n_pairs, n_draws)."""
     return (draws.backend.columns(chosen[:, 0]) == draws.backend.columns(chosen[:, 1])).astype(np.float64)
 

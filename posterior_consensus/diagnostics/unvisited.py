@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from math import ceil, comb, log
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import bdtr
 
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats
 
 LARGE = 10  # clusters of the partition whose pairs are followed
 _LEVEL = 0.01  # joint level of all tests
@@ -150,7 +149,7 @@ def _parts_that_matter(traces: Floats, samples: Samples) -> Iterator[tuple[Unvis
                     yield found, comb(len(chains), number) * float(chance)
 
 
-def independent_visits(inside: npt.NDArray[np.bool_]) -> float:
+def independent_visits(inside: Flags) -> float:
     """Number of independent visits, given whether each draw (n_draws,) is inside; draws are taken as a circle."""
     at = np.flatnonzero(inside)
     if at.size < 2:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.diagnostics.copies import Copies, without
 from posterior_consensus.diagnostics.record import Diagnosis
@@ -20,7 +19,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display
 from posterior_consensus.results.sentences import Sentence, advice
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.engine import search
@@ -73,7 +72,7 @@ class Evidence:
     draws: PartitionDraws
     moves: bool
     still: list[object]
-    beyond_chance: npt.NDArray[np.bool_]
+    beyond_chance: Flags
     pair_rhat: float
     unvisited: Callable[[], str]
     own_ess: float
@@ -280,7 +279,7 @@ def about_chains(
         yield Sentence("diagnostics.stacking_weights weights the chains by how well they predict.")
 
 
-def _of_logs(logs: LogOfDraws, chains: list[npt.NDArray[np.intp]], names: list[object], odd: object | None) -> str:
+def _of_logs(logs: LogOfDraws, chains: list[Positions], names: list[object], odd: object | None) -> str:
     means = dict(zip(names, (float(logs.values[rows].mean()) for rows in chains), strict=True))
     start = f"The mean {logs.name} is"
     if odd is not None:

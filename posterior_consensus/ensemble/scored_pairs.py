@@ -16,10 +16,8 @@ from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import ROUNDING
-
-Positions = npt.NDArray[np.int64]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _EVEN = 0.5
@@ -38,8 +36,8 @@ class PairConstraints:
         have. None if clusters may have any number.
     """
 
-    must_link: Positions = field(default_factory=lambda: _NO_PAIRS)
-    cannot_link: Positions = field(default_factory=lambda: _NO_PAIRS)
+    must_link: Integers = field(default_factory=lambda: _NO_PAIRS)
+    cannot_link: Integers = field(default_factory=lambda: _NO_PAIRS)
     data_set: npt.NDArray[np.int32] | None = None
 
     def __bool__(self) -> bool:

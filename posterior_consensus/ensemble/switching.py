@@ -8,10 +8,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.tolerances import SAME
-
-Numbers = npt.NDArray[np.intp]
 
 _SMALLEST = 1e-100  # replaces 0 in a logarithm
 
@@ -44,7 +42,7 @@ def expected_common_items(probabilities: npt.NDArray[np.floating], reference: np
     return np.stack([draw.T @ members for draw in probabilities])
 
 
-def most_in_common(common: Floats) -> Numbers:
+def most_in_common(common: Floats) -> Positions:
     """Assign a different component to each cluster so that the total number of common items is largest.
 
     Parameters
@@ -65,7 +63,7 @@ def most_in_common(common: Floats) -> Numbers:
     return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
 
 
-def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.integer]) -> Numbers:
+def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.integer]) -> Positions:
     """Column (R,) matched to each cluster of each draw in a matching of largest sum, -1 for none."""
     columns = np.full(len(table), -1)
     for first, last in pairwise(starts.tolist()):
@@ -74,7 +72,7 @@ def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.integer]) ->
     return columns
 
 
-def partners(table: npt.NDArray[Any], starts: npt.NDArray[np.integer] | None = None) -> Numbers:
+def partners(table: npt.NDArray[Any], starts: npt.NDArray[np.integer] | None = None) -> Positions:
     """Column of each row's partner in a table of numbers of common items, -1 for none.
 
     The one-to-one matching has the most common items; ties are broken by the sum of Jaccard similarities. A row without
@@ -103,7 +101,7 @@ def is_matched(common: Floats) -> npt.NDArray[np.bool_]:
     return common >= 0.5
 
 
-def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, start: Numbers) -> Numbers:
+def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, start: Positions) -> Positions:
     """Order components by Stephens' algorithm: update reference probabilities and orders until no order changes.
 
     Parameters
@@ -138,14 +136,14 @@ def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, s
     return order
 
 
-def with_the_rest(assigned: Numbers, n_components: int) -> Numbers:
+def with_the_rest(assigned: Positions, n_components: int) -> Positions:
     """Append the unassigned components to each row, ascending: (n_draws, n_components)."""
     free = np.ones((len(assigned), n_components), np.bool_)
     np.put_along_axis(free, assigned, False, axis=1)
     return np.concatenate([assigned, np.nonzero(free)[1].reshape(len(assigned), -1)], axis=1)
 
 
-def cheapest_paths(steps: Floats, start: Floats, tiny: float) -> tuple[Floats, Numbers]:
+def cheapest_paths(steps: Floats, start: Floats, tiny: float) -> tuple[Floats, Positions]:
     """Cost (m,) of the cheapest path to each node, and the node before it, -1 if the path begins there.
 
     The algorithm of Bellman and Ford. `steps[k, l]` is the cost of a step from k to l, `start[k]` the cost of beginning

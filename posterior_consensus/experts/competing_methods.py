@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -12,7 +11,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.constraints import Constraints, as_constraints, average_votes, names_coordinate
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_above, check_count
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track, waiting
@@ -113,7 +112,7 @@ def itml_k_means(
 
 def information_theoretic_metric(
     differences: Floats,
-    must: npt.NDArray[np.bool_],
+    must: Flags,
     limits: tuple[float, float],
     slack: float = 1.0,
     max_passes: int = 100,
@@ -171,7 +170,7 @@ class Penalized(NamedTuple):
         The objective after each round.
     """
 
-    labels: npt.NDArray[np.intp]
+    labels: Positions
     metric: Floats
     trace: list[float]
 
@@ -259,9 +258,7 @@ def mpck_means(
     return items.array(canonical_labels(best.labels), "labels")
 
 
-def neighbourhoods(
-    pairs: npt.NDArray[np.intp], must: npt.NDArray[np.bool_], n_items: int
-) -> list[npt.NDArray[np.intp]]:
+def neighbourhoods(pairs: Positions, must: Flags, n_items: int) -> list[Positions]:
     """Sets of at least two items connected by must-links, the largest first."""
     first, second = pairs[must].T
     graph = csr_array((np.ones(first.size), (first, second)), shape=(n_items, n_items))
@@ -285,9 +282,7 @@ class PairwiseKMeans:
         Penalty weight of each violated constraint.
     """
 
-    def __init__(
-        self, values: Floats, pairs: npt.NDArray[np.intp], must: npt.NDArray[np.bool_], penalty: float
-    ) -> None:
+    def __init__(self, values: Floats, pairs: Positions, must: Flags, penalty: float) -> None:
         self._values, self._pairs, self._must, self._penalty = values, pairs, must, penalty
         self._squares = (values[pairs[:, 0]] - values[pairs[:, 1]]) ** 2
         self._widest = np.ptp(values, axis=0) ** 2
@@ -326,9 +321,7 @@ class PairwiseKMeans:
         near = rng.normal(0, _SHIFT, (n_clusters - len(taken), means.shape[1])) * self._values.std(axis=0)
         return np.vstack([means[taken], self._values.mean(axis=0) + near])
 
-    def _assign(
-        self, labels: npt.NDArray[np.intp], centres: Floats, metric: Floats, order: npt.NDArray[np.intp]
-    ) -> None:
+    def _assign(self, labels: Positions, centres: Floats, metric: Floats, order: Positions) -> None:
         """Move each item in turn to the cluster of least cost, given all other items; changes `labels`."""
         costs = ((self._values[:, np.newaxis] - centres) ** 2) @ metric
         lengths = self._squares @ metric
@@ -340,7 +333,7 @@ class PairwiseKMeans:
             np.add.at(cost, labels[self._others[own]], reward[self._pair[own]])
             labels[i] = cost.argmin()
 
-    def _paid(self, labels: npt.NDArray[np.intp], centres: Floats) -> Floats:
+    def _paid(self, labels: Positions, centres: Floats) -> Floats:
         """Contribution of each feature to the objective, before its weight."""
         within = ((self._values - centres[labels]) ** 2).sum(axis=0)
         together = labels[self._pairs[:, 0]] == labels[self._pairs[:, 1]]
@@ -440,7 +433,7 @@ def semi_crowd(
     return items.array(k_means(points, n_clusters, _N_STARTS, as_generator(random_seed)), "labels")
 
 
-def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_]) -> Floats:
+def complete_matrix(known: Floats, seen: Flags) -> Floats:
     """Complete a symmetric low-rank matrix from some entries, of which a few may be wrong.
 
     Parameters

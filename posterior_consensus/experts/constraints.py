@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.sparse import csr_array
@@ -18,12 +17,11 @@ from posterior_consensus.ensemble.items import Items, coords_of, labelled, name_
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.experts.inference import Statements
 from posterior_consensus.results import display
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count, is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_draws
 
-Positions = npt.NDArray[np.intp]
 _COLUMNS = ("expert", "i", "j", "kind")
 _KINDS: dict[Any, bool] = {"must": True, "cannot": False, True: True, False: False}  # 1 and 0 are equal to the latter
 
@@ -55,7 +53,7 @@ class Constraints(display.Shown):
     expert: Positions
     i: Positions
     j: Positions
-    must: npt.NDArray[np.bool_]
+    must: Flags
 
     @property
     def n_statements(self) -> int:
@@ -76,7 +74,7 @@ class Constraints(display.Shown):
         n = self.items.n_items
         keys, pair = np.unique(self.i * n + self.j, return_inverse=True)
 
-        def counted(which: npt.NDArray[np.bool_]) -> csr_array:
+        def counted(which: Flags) -> csr_array:
             entries = np.ones(int(which.sum())), (self.expert[which], pair.ravel()[which])
             return csr_array(entries, shape=(self.n_experts, keys.size))
 
@@ -101,7 +99,7 @@ class Constraints(display.Shown):
             {"expert": names_coordinate(self.experts)},
         )
 
-    def average_vote(self) -> tuple[Positions, npt.NDArray[np.float64]]:
+    def average_vote(self) -> tuple[Positions, Floats]:
         """Compute the share of must-links of each constrained pair.
 
         Returns
@@ -418,7 +416,7 @@ def _as_one_draw(source: Any, items: Items | None) -> Any:
 def _sampled_pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
     """Sample different pairs, the smaller position first; all pairs if there are at most `number`."""
     total = n_items * (n_items - 1) // 2
-    keys: npt.NDArray[np.intp] = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))
+    keys: Positions = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))
     larger = np.arange(n_items)
     first = larger * (larger - 1) // 2  # key of the pair of item 0 and the larger item
     j = np.searchsorted(first, keys, side="right") - 1
@@ -475,9 +473,7 @@ def as_features(data: Any) -> Features:
     return Features(as_items(data if named else len(values), "features"), tuple(names), values)
 
 
-def average_votes(
-    constraints: Any, features: Any, n_clusters: int
-) -> tuple[Items, Floats, npt.NDArray[np.intp], Floats]:
+def average_votes(constraints: Any, features: Any, n_clusters: int) -> tuple[Items, Floats, Positions, Floats]:
     """Items, their standardized features (n, D), the constrained pairs (P, 2), and their shares of must-links."""
     given = as_features(features)
     if check_count("n_clusters", n_clusters) > given.items.n_items:

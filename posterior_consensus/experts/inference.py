@@ -17,7 +17,7 @@ from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.pair_moves import settle_memberships
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.search.local_search import descend_pairs
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
@@ -191,7 +191,7 @@ class Statements(NamedTuple):
         Number of items.
     """
 
-    pairs: npt.NDArray[np.intp]
+    pairs: Positions
     must: csr_array
     cannot: csr_array
     n_items: int

@@ -5,7 +5,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.diagnostics.groups import compared_runs, mean_distance, permutation_p_value, run_distances
@@ -17,7 +16,7 @@ from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -77,7 +76,7 @@ def stability_of(
 
 def distances_between(
     layers: Layers,
-    pairs: npt.NDArray[np.bool_],
+    pairs: Flags,
     own: Mapping[Any, Floats],
     partitions: Mapping[Any, Labels],
     stability: xr.Dataset,

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.consensus.partition import consensus_partition
@@ -22,7 +21,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats
 from posterior_consensus.runtime.arguments import RandomSeed, check_between, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -249,7 +248,7 @@ def compare_layers(
 
 def _of_runs(
     layers: Layers,
-    pairs: npt.NDArray[np.bool_],
+    pairs: Flags,
     partitions: Mapping[Any, Any],
     loss: PartitionLoss,
     progressbar: bool,
@@ -320,7 +319,7 @@ def _rows(partitions: xr.DataArray, layers: Layers) -> dict[Any, xr.DataArray] |
     return dict(zip(names.tolist(), rows, strict=True))
 
 
-def _pairs_of_layers(layers: Layers, max_lag: int | None) -> npt.NDArray[np.bool_]:
+def _pairs_of_layers(layers: Layers, max_lag: int | None) -> Flags:
     """Which pairs of layers (n_layers, n_layers) to compare, each with itself too."""
     n_layers = len(layers)
     if max_lag is None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -14,7 +13,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.partition_losses import one_minus_ari
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -27,12 +26,8 @@ COLUMNS = (
     *("independent", "separation", "separation_mcse", "difference", "difference_mcse", "n_common"),
 )
 
-Blocks = npt.NDArray[np.intp]
 
-
-def layer_distances(
-    layers: Layers, pairs: npt.NDArray[np.bool_], loss: PartitionLoss, prob: float, progressbar: bool
-) -> xr.Dataset:
+def layer_distances(layers: Layers, pairs: Flags, loss: PartitionLoss, prob: float, progressbar: bool) -> xr.Dataset:
     """Compare the layers of each pair that is True in `pairs` (n_layers, n_layers), which are symmetric.
 
     Returns
@@ -59,7 +54,7 @@ def layer_distances(
     return xr.Dataset(columns, dict.fromkeys(dims, coordinate))
 
 
-def blocks_of(samples: Samples) -> Blocks:
+def blocks_of(samples: Samples) -> Positions:
     """Rows (4, n_blocks) of draws that are a quarter of the posterior apart, each draw once if weights are equal.
 
     There are no blocks if a draw has more than a quarter of the weight, hence is two of the four.
@@ -69,7 +64,9 @@ def blocks_of(samples: Samples) -> Blocks:
     return samples.at_quantiles(points).reshape(_APART, n_blocks)
 
 
-def _among(draws: PartitionDraws, n_draws: int, blocks: Blocks, loss: PartitionLoss, sides: tuple[int, int]) -> Floats:
+def _among(
+    draws: PartitionDraws, n_draws: int, blocks: Positions, loss: PartitionLoss, sides: tuple[int, int]
+) -> Floats:
     """Mean loss (n_blocks,) between different draws of a block, of one side's partitions and of the other side's.
 
     Sides are 0 for the first `n_draws` of the draws, and 1 for the others.
@@ -83,7 +80,7 @@ def _compared(
     layers: Layers,
     one: Any,
     others: Sequence[Any],
-    blocks: Blocks,
+    blocks: Positions,
     within: Mapping[Any, Floats],
     loss: PartitionLoss,
     prob: float,
@@ -114,7 +111,7 @@ def _compared(
     return table
 
 
-def _statistics(traces: list[Floats], samples: Samples, blocks: Blocks, prob: float) -> list[Floats]:
+def _statistics(traces: list[Floats], samples: Samples, blocks: Positions, prob: float) -> list[Floats]:
     """All of COLUMNS but the last.
 
     Traces are losses and 1 - ARI in the same draw, and by blocks losses in different draws and separations.

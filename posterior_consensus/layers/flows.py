@@ -20,7 +20,7 @@ from posterior_consensus.kernels import contingency
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.executor import in_order
 
 CLEAR = 2.0  # standard errors
@@ -51,8 +51,8 @@ class Transition(NamedTuple):
         whether the item's move between its clusters of the partitions is likely, and whether it is clear: 1 or 0.
     """
 
-    source: npt.NDArray[np.intp]
-    target: npt.NDArray[np.intp]
+    source: Positions
+    target: Positions
     flows: Floats
     partner: npt.NDArray[np.integer]
     losses: Floats
@@ -104,7 +104,7 @@ def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
 
 def _flows(
     matched: list[npt.NDArray[Any]], shape: tuple[int, int], samples: Samples, prob: float
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+) -> tuple[Positions, Positions, Floats]:
     n_draws, n_cells = samples.n_draws, shape[0] * shape[1]
     what = f"Flows between {shape[0] - 1} and {shape[1] - 1} clusters in each of {n_draws} {samples.words.draws}"
     memory.check(4 * n_draws * n_cells, what, f"Take fewer {samples.words.draws}.")
@@ -240,10 +240,10 @@ def _numbers_that_go_on(
     partitions: Mapping[Any, Any],
     reported: Mapping[Any, Labels],
     partner_of: list[tuple[Step, npt.NDArray[np.integer]]],
-) -> tuple[dict[Any, npt.NDArray[np.int64]], list[Hashable]]:
+) -> tuple[dict[Any, Integers], list[Hashable]]:
     """Number that goes on of each cluster of each layer's partition, by layer, and the name of each number."""
     into = {step.after: (step.before, partner) for step, partner in partner_of}
-    numbers, names = dict[Any, npt.NDArray[np.int64]](), list[Hashable]()
+    numbers, names = dict[Any, Integers](), list[Hashable]()
     for name, draws in layers.items():
         n_clusters = int(reported[name].max()) + 1
         if name in into:
@@ -259,9 +259,7 @@ def _numbers_that_go_on(
     return numbers, names
 
 
-def _flow_table(
-    steps: list[Step], transitions: list[Transition], numbers: Mapping[Any, npt.NDArray[np.int64]]
-) -> xr.Dataset:
+def _flow_table(steps: list[Step], transitions: list[Transition], numbers: Mapping[Any, Integers]) -> xr.Dataset:
     columns = [np.empty((len(FLOWS), 0))]
     for row, (step, transition) in enumerate(zip(steps, transitions, strict=True)):
         source = np.append(numbers[step.before], -1)[transition.source]
@@ -273,7 +271,7 @@ def _flow_table(
 
 
 def _overlap_table(
-    steps: list[Step], transitions: list[Transition], places: list[npt.NDArray[np.intp]], labels: xr.DataArray
+    steps: list[Step], transitions: list[Transition], places: list[Positions], labels: xr.DataArray
 ) -> xr.Dataset:
     """Overlaps and moves over step and the items of `labels`, given where among these the common items are."""
     found = np.full((len(OVERLAPS), len(steps), labels.shape[1]), np.nan)
@@ -288,8 +286,8 @@ def _overlap_table(
 
 
 def _over_all_items(
-    layers: Layers, labels: Mapping[Any, npt.NDArray[np.int64]], names: list[Hashable]
-) -> tuple[AlignedPartitions, dict[Any, npt.NDArray[np.intp]]]:
+    layers: Layers, labels: Mapping[Any, Integers], names: list[Hashable]
+) -> tuple[AlignedPartitions, dict[Any, Positions]]:
     """The partitions over the items of all layers, and where each layer's items are among them."""
     arrays = {name: draws.items.array(labels[name], "labels") for name, draws in layers.items()}
     if len({one.dims for one in arrays.values()}) > 1:

@@ -18,7 +18,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats
 
 _OWN = {"layer": "stability_layer"}  # where they are stored
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}
@@ -202,7 +202,7 @@ class LayerStability(Stored):
         return f"LayerStability: {display.counted(len(table), 'layer')} of runs ({self.dim})", lines, table
 
 
-def may_be_largest(values: Floats, errors: Floats, n_runs: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+def may_be_largest(values: Floats, errors: Floats, n_runs: npt.NDArray[np.integer]) -> Flags:
     """Which of several values (K,) are not clearly smaller than another, see :attr:`LayerStability.most_stable`."""
     n_pairs, freedom = len(values) * (len(values) - 1) // 2, 2 * (np.minimum.outer(n_runs, n_runs) - 1)
     limit = stdtrit(freedom, 1 - _LEVEL / (2 * n_pairs)) * np.hypot.outer(errors, errors)

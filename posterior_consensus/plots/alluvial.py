@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, ClusterMatch
@@ -19,13 +18,12 @@ from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
 from posterior_consensus.plots.frame import Axes, Size, extent, new_axes, shortened
 from posterior_consensus.results.display import counted
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 
 if TYPE_CHECKING:
     from matplotlib.path import Path as MatplotlibPath
 
-Numbers = npt.NDArray[np.int64]
-_Columns = tuple[list[str], list[Labels], list[list[str]], list[Numbers]]
+_Columns = tuple[list[str], list[Labels], list[list[str]], list[Integers]]
 
 _BLOCK = 0.09  # width of a cluster, with columns 1 apart
 _SHORT = 3  # characters of a name that fits into a column
@@ -97,7 +95,7 @@ class Column(NamedTuple):
     caption: str
     shares: Floats
     names: list[str]
-    numbers: Numbers
+    numbers: Integers
 
 
 def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opacities: list[Any]) -> Axes:
@@ -178,7 +176,7 @@ def _columns_of(partitions: Any) -> _Columns:
     return names, labels, [list(map(str, column.names)) for column in columns], _colour_numbers(columns)
 
 
-def _orders(tables: list[Floats]) -> list[npt.NDArray[np.intp]]:
+def _orders(tables: list[Floats]) -> list[Positions]:
     """Clusters of each column from the top, after sweeps by mean position; the order of fewest crossings is kept."""
     orders = [np.arange(tables[0].shape[0])] + [np.arange(table.shape[1]) for table in tables]
     best, fewest = list(orders), _crossings(tables, orders)
@@ -194,7 +192,7 @@ def _orders(tables: list[Floats]) -> list[npt.NDArray[np.intp]]:
     return best
 
 
-def _by_mean_position(table: Floats, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _by_mean_position(table: Floats, order: Positions) -> Positions:
     """Rows of a table by the mean position of their items in columns of this order."""
     sizes = table.sum(axis=0)[order]
     position = np.empty(order.size)
@@ -204,7 +202,7 @@ def _by_mean_position(table: Floats, order: npt.NDArray[np.intp]) -> npt.NDArray
     return np.argsort(means, kind="stable")
 
 
-def _crossings(tables: list[Floats], orders: list[npt.NDArray[np.intp]]) -> float:
+def _crossings(tables: list[Floats], orders: list[Positions]) -> float:
     """Sum over crossings of the product of the two bands' widths."""
     total = 0.0
     for table, left, right in zip(tables, orders, orders[1:], strict=False):
@@ -214,7 +212,7 @@ def _crossings(tables: list[Floats], orders: list[npt.NDArray[np.intp]]) -> floa
     return total
 
 
-def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
+def _ends(shares: Floats, order: Positions) -> Floats:
     """Top and bottom (n_clusters, 2) of each cluster, in shares of the height, with space between."""
     space = min(0.02, 0.25 / order.size)
     tops = np.cumsum(shares) - shares + space * (np.arange(order.size) - (order.size - 1) / 2)
@@ -223,7 +221,7 @@ def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
     return ends
 
 
-def _colour_numbers(columns: list[Clusters]) -> list[Numbers]:
+def _colour_numbers(columns: list[Clusters]) -> list[Integers]:
     """Colour number of each cluster in each column; clusters of the same name, or matched clusters, share it."""
     first = columns[0]
     numbers, known = [first.numbers], dict(zip(first.names[: first.noise], first.numbers.tolist(), strict=False))
@@ -243,7 +241,7 @@ def _colour_numbers(columns: list[Clusters]) -> list[Numbers]:
 
 
 def _bands(
-    j: int, table: Floats, orders: list[npt.NDArray[np.intp]], ends: list[Floats]
+    j: int, table: Floats, orders: list[Positions], ends: list[Floats]
 ) -> tuple[list[MatplotlibPath], list[int], list[int]]:
     """Bands between columns j and j + 1, with their clusters on the left and on the right."""
     from matplotlib.path import Path
@@ -268,7 +266,7 @@ def _bands(
     return paths, left, right
 
 
-def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Numbers, names: list[str]) -> None:
+def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[str]) -> None:
     from matplotlib.patches import Rectangle
 
     bottom, top = ax.get_ylim()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import NUMBER_OF_NOISE
 from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.runtime.aliases import Floats
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
@@ -57,7 +58,7 @@ def ink_on(colours: Any) -> npt.NDArray[np.str_]:
     return np.where(_luminance(colours) > 0.4, "#222222", "#FFFFFF")
 
 
-def _luminance(colours: Any) -> npt.NDArray[np.float64]:
+def _luminance(colours: Any) -> Floats:
     from matplotlib.colors import to_rgba_array
 
     return to_rgba_array(colours)[:, :3] @ [0.299, 0.587, 0.114]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -16,7 +15,7 @@ from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.rows import numbers_along, plain
 from posterior_consensus.results.display import unit_of
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers
 
 _FEATURE = "_feature"  # no name of a user's dimension
 _MOST_BINS = 60
@@ -31,11 +30,11 @@ class Observed(NamedTuple):
     an array without names are not `named`; their names are positions. `unit` is that of all values, or empty.
     """
 
-    values: npt.NDArray[np.float64]
+    values: Floats
     features: list[str]
     labels: Labels
     names: list[str]
-    numbers: npt.NDArray[np.int64]
+    numbers: Integers
     items: Items
     named: bool
     unit: str
@@ -204,7 +203,7 @@ def plot_data(
         _check_places(features, table)
     similarity = np.ones(table.labels.size) if items is None else _similarity(items, table)
     values, titles, dated = _shown(table, features)
-    present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
+    present: Flags = np.isfinite(values.sum(axis=1))
     if not present.any():
         raise ValueError("`data` must hold an item without a missing value; got none.")
     single = values.shape[1] == 1
@@ -281,7 +280,7 @@ def _shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, lis
     return np.column_stack(columns), [table.title_of(name) for name in names], dated
 
 
-def _principal_components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats, list[str]]:
+def _principal_components(values: Floats, present: Flags) -> tuple[Floats, list[str]]:
     """First two principal components of the items, NaN if values are missing, and the axes' titles."""
     from sklearn.decomposition import PCA
     from sklearn.preprocessing import StandardScaler

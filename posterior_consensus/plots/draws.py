@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.answers.density import PartitionDensity, to_higher
 from posterior_consensus.answers.partition_loss import partition_loss
@@ -24,6 +23,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Floats, Positions
 
 _RANK_BINS = 20
 _POINT = 3.0  # size of a run's mark
@@ -117,9 +117,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     return axes
 
 
-def _draw_row(
-    left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: list[npt.NDArray[np.intp]], *, ordered: bool
-) -> None:
+def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], *, ordered: bool) -> None:
     if np.isnan(values).any():
         return
     edges = np.linspace(0.0, 1.0, min(_RANK_BINS, max(1, min(rows.size for rows in chains) // 3)) + 1)
@@ -141,7 +139,7 @@ def _draw_row(
     left.set_xlim(0, (max(rows.size for rows in chains) - 1 or 1) if ordered else 1)
 
 
-def _shares_below(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:
+def _shares_below(tied: Positions, n_values: int) -> Floats:
     """Share of draws below each value, and finally 1."""
     return np.concatenate([[0.0], np.cumsum(np.bincount(tied, minlength=n_values)) / tied.size])
 

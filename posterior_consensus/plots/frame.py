@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from posterior_consensus.plots.colours import MARK, MARKERS, check_matplotlib, colours_of, ink, patterns_of
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def fit_labels(axes: Grid) -> None:
                 text.set_text("\n".join(part for own in lines for part in textwrap.wrap(own, most)))
 
 
-def some_of(n_items: int, most: int, shown: int) -> npt.NDArray[np.intp]:
+def some_of(n_items: int, most: int, shown: int) -> Positions:
     """Positions of the items to show: all, or beyond `most` items a fixed random sample of `shown`."""
     if n_items <= most:
         return np.arange(n_items)
@@ -257,7 +258,7 @@ def extend_label(ax: Axes, sides: str, text: str) -> None:
 
 
 def label_row(
-    ax: Axes, sides: str, names: npt.NDArray[Any], clusters: tuple[npt.NDArray[np.intp], list[str]] | None = None
+    ax: Axes, sides: str, names: npt.NDArray[Any], clusters: tuple[Positions, list[str]] | None = None
 ) -> None:
     """Name the items along all `sides`, of "x" and "y", if there is room, else their clusters.
 
@@ -289,7 +290,7 @@ def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
     set_ticks(ax, sides, at, short_names(names[at], 16), upright=True)
 
 
-def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str], by: str = "cluster") -> None:
+def label_clusters(ax: Axes, sides: str, sizes: Positions, names: list[str], by: str = "cluster") -> None:
     """Tick every cluster of items in a row along all `sides`, and name clusters with room, the largest first.
 
     Names move apart if all clusters are then named, so that their order tells which tick is whose.
@@ -307,7 +308,7 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
     extend_label(ax, sides, f", by {by}")
 
 
-def with_room(places: npt.NDArray[np.float64], names: list[str], order: Iterable[int]) -> list[int]:
+def with_room(places: Floats, names: list[str], order: Iterable[int]) -> list[int]:
     """Names, at positions in points, that are readable without overlap, chosen in `order`."""
     rooms = _rooms(names)
     named = list[int]()
@@ -317,15 +318,13 @@ def with_room(places: npt.NDArray[np.float64], names: list[str], order: Iterable
     return sorted(named)
 
 
-def _rooms(names: Sequence[str]) -> npt.NDArray[np.float64]:
+def _rooms(names: Sequence[str]) -> Floats:
     """Points that each name needs along an axis."""
     font = font_of_names()
     return np.array([4.0 + font * max(0.6 * len(name), 1.0) for name in names])
 
 
-def _moved_apart(
-    places: npt.NDArray[np.float64], rooms: npt.NDArray[np.float64], length: float
-) -> npt.NDArray[np.float64]:
+def _moved_apart(places: Floats, rooms: Floats, length: float) -> Floats:
     """Positions of names without overlap that are nearest to the given ascending ones, in squares.
 
     They are on the axis if it has room: a tick beyond its end would lengthen it.
@@ -369,12 +368,12 @@ def scatter_clusters(ax: Axes, x: Any, y: Any, clusters: npt.NDArray[np.integer]
         ax.scatter(x[at], y[at], c=colours[at], marker=MARKERS[pattern], **own)
 
 
-def spread(rank: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+def spread(rank: npt.NDArray[np.integer]) -> Floats:
     """Fixed heights from 0 to 1 that spread neighbours evenly: multiples of the golden ratio."""
     return np.asarray(rank * 0.6180339887 % 1.0, np.float64)
 
 
-def runs_of(labels: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+def runs_of(labels: npt.NDArray[np.integer]) -> Positions:
     """Start of each run of equal labels, and end of the last run."""
     return np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [labels.size]])
 
@@ -388,7 +387,7 @@ def colour_runs(ax: Axes, edges: Any, clusters: npt.NDArray[np.integer], low: fl
     ax.add_collection(PolyCollection(corners, **style), autolim=False)
 
 
-def largest_of(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def largest_of(sizes: Positions) -> Positions:
     """The largest clusters, at most as many as a legend names, in order."""
     return np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
 

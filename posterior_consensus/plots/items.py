@@ -17,7 +17,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
 from posterior_consensus.results.display import unit_of
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 
 _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
@@ -96,7 +96,7 @@ def given_membership(given: Any) -> Membership:
 def draw_shares(
     ax: Axes,
     membership: Membership,
-    at: npt.NDArray[np.intp],
+    at: Positions,
     edges: Floats,
     *,
     by_cluster: bool = False,

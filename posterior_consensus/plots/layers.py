@@ -23,6 +23,7 @@ from posterior_consensus.plots.strips import draw_numbered
 from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.runtime.aliases import Integers, Positions
 
 _MOST_COLUMNS = 40
 _WIDEST = 7.1  # inches: a page of a journal, 180 mm
@@ -148,7 +149,7 @@ def _window(comparison: LayerComparison) -> list[int]:
     return list(range(first, min(n_layers, first + _MOST_COLUMNS)))
 
 
-def _places_of(known: npt.NDArray[np.int64], wanted: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def _places_of(known: Integers, wanted: npt.NDArray[Any]) -> Positions:
     order = np.argsort(known)
     return order[np.searchsorted(known, wanted, sorter=order)]
 
@@ -498,7 +499,7 @@ def plot_layer_items(
     return _draw_memberships(layers, order, figsize, axes)
 
 
-def _mark_moves(ax: Axes, comparison: LayerComparison, shown: npt.NDArray[np.intp]) -> None:
+def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None:
     """Mark the items, of those shown from left to right, that clearly move to a layer."""
     for after, clear in zip(
         own_in(comparison.overlaps, "after").values.tolist(), own_in(comparison.overlaps, "clear"), strict=True
@@ -508,9 +509,7 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: npt.NDArray[np.int
         ax.scatter(x, y, marker="v", s=14, color=ink(), linewidths=0, label="moved")
 
 
-def _draw_partitions(
-    aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any
-) -> tuple[Grid, npt.NDArray[np.intp]]:
+def _draw_partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, Positions]:
     labels, there = aligned.labels, aligned.labels.values >= 0
     rows = np.where(there, labels.values, len(aligned.names))
     captions = frame.short_names(aligned.partitions, frame.LONGEST)

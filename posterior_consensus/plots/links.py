@@ -5,7 +5,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.answers.links import SURE, UNLIKELY, Links
@@ -14,10 +13,9 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.plots.rows import Places
 from posterior_consensus.results.display import as_text, counted
 from posterior_consensus.results.palette import COLOURS
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
@@ -91,7 +89,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     return grid
 
 
-def _draw_histogram(ax: Axes, probability: Floats, within: npt.NDArray[np.bool_], pairs: str) -> None:
+def _draw_histogram(ax: Axes, probability: Floats, within: Flags, pairs: str) -> None:
     """Plot numbers of pairs by probability, within and between clusters of the partition, without bars.
 
     A logarithmic axis has no zero at which bars could begin, or at which one bar could stand on another.
@@ -154,7 +152,7 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     ax.set(xlabel="rise of the expected loss (pairs)")
 
 
-def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, filled: npt.NDArray[np.bool_]) -> None:
+def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, filled: Flags) -> None:
     """Plot a point for each pair with the names of its records, in the colour of what the partition decides."""
     places = np.arange(len(table))
     for joined, colour in zip((True, False), COLOURS, strict=False):
@@ -193,7 +191,7 @@ def _most_rows(ax: Axes, most: int) -> int:
     return min(most, max(1, int(frame.extent(ax)[1] / (1.15 * frame.font_of_names()))))
 
 
-def _name_pairs(ax: Axes, places: npt.NDArray[np.intp], first: Iterable[Any], second: Iterable[Any]) -> None:
+def _name_pairs(ax: Axes, places: Positions, first: Iterable[Any], second: Iterable[Any]) -> None:
     """Write the names of both items of each pair at its place."""
     longest = frame.LONGEST if frame.extent(ax)[0] > _WIDE else _SHORT
     short = frame.short_names(map(as_text, chain(first, second)), longest)
@@ -257,7 +255,7 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     return ax
 
 
-def draw_means(ax: Axes, at: Places, mean: Floats, low: Any, high: Any, own: Any, name: str) -> None:
+def draw_means(ax: Axes, at: Positions, mean: Floats, low: Any, high: Any, own: Any, name: str) -> None:
     """Plot bars of means of this name with intervals, and the partition's own numbers, at the first places."""
     ax.bar(at, mean, width=0.8, color=BARS, label=name)
     ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="central 90% interval")

@@ -20,7 +20,7 @@ from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import capitalized, counted
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition, partition_of
@@ -153,7 +153,7 @@ def plot_draws_map(
     return ax
 
 
-def _as_map(ax: Axes, shares: npt.NDArray[np.float64], caution: str) -> None:
+def _as_map(ax: Axes, shares: Floats, caution: str) -> None:
     """Use equal scales on two axes, and add a caution if they show little of the variation."""
     from matplotlib.ticker import MaxNLocator
 
@@ -180,7 +180,7 @@ def _marks(
     return marks
 
 
-def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
+def _evenly(draws: PartitionDraws, n_draws: int) -> Positions:
     """At most `n_draws` rows, evenly spaced along each chain, and at least one of each chain."""
     each = max(1, n_draws // len(draws.samples.chains))
     return np.concatenate([rows[evenly_spaced(rows.size, each)] for rows in draws.samples.chains])
@@ -218,7 +218,7 @@ def _draw_number(ax: Axes, k: int, x: float, y: float) -> None:
 class _Group(NamedTuple):
     """Draws with the same look."""
 
-    rows: npt.NDArray[np.intp]
+    rows: Positions
     colour: str
     marker: str
     name: str | None
@@ -250,8 +250,8 @@ def _draw_groups(
     ax: Axes,
     groups: list[_Group],
     places: Floats,
-    inside: npt.NDArray[np.bool_],
-    first: npt.NDArray[np.intp],
+    inside: Flags,
+    first: Positions,
     draw: str,
 ) -> None:
     """Plot a point for equal draws of a group, with area proportional to their number, and a legend of areas."""
@@ -349,9 +349,7 @@ def plot_items_map(
     return ax
 
 
-def _draw_items(
-    ax: Axes, places: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], numbers: npt.NDArray[np.int64]
-) -> None:
+def _draw_items(ax: Axes, places: Floats, labels: npt.NDArray[np.int32], numbers: Integers) -> None:
     """Plot a point for the items of a cluster at one position."""
     rows = np.column_stack([labels, places.round(_DIGITS)])
     _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
@@ -363,10 +361,10 @@ def _draw_items(
 
 def _draw_exemplars(
     ax: Axes,
-    places: npt.NDArray[np.float64],
+    places: Floats,
     labels: npt.NDArray[np.int32],
-    numbers: npt.NDArray[np.int64],
-    exemplars: npt.NDArray[np.intp],
+    numbers: Integers,
+    exemplars: Positions,
     names: npt.NDArray[np.str_],
 ) -> None:
     """Mark each cluster's exemplar, and name exemplars with room, large clusters first."""

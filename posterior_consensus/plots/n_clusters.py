@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.answers.component_similarity import ComponentSimilarity
 from posterior_consensus.answers.n_clusters import ClusterMerges, LossByNClusters
@@ -22,7 +21,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.palette import COLOURS
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible
@@ -255,7 +254,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     return ax
 
 
-def _leaves(joined: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _leaves(joined: Integers) -> Integers:
     """The clusters in an order without crossing branches."""
     n_clusters = len(joined) + 1
     below = [[k] for k in range(n_clusters)]
@@ -264,9 +263,7 @@ def _leaves(joined: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.array(below[-1])
 
 
-def _places(
-    joined: npt.NDArray[np.int64], losses: Floats, leaves: npt.NDArray[np.int64]
-) -> tuple[Floats, Floats, list[Floats]]:
+def _places(joined: Integers, losses: Floats, leaves: Integers) -> tuple[Floats, Floats, list[Floats]]:
     """Positions of clusters and unions, and the lines that join them."""
     x, y = np.empty(2 * leaves.size - 1), np.empty(2 * leaves.size - 1)
     x[leaves], y[: leaves.size] = np.arange(leaves.size), losses[0]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.agreement.path import EARLY, AgreementPath
@@ -26,7 +25,7 @@ from posterior_consensus.plots.colours import (
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.palette import COLOURS
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
@@ -94,13 +93,13 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     return ax
 
 
-def draw_precision_and_recall(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
+def draw_precision_and_recall(ax: Axes, x: Floats, table: xr.Dataset) -> None:
     """Plot expected precision and recall of pairs as lines with different marks."""
     ax.plot(x, table["precision"].values, "o-", color=COLOURS[0], markersize=4, label="expected precision")
     ax.plot(x, table["recall"].values, "s-", color=COLOURS[2], markersize=4, label="expected recall")
 
 
-def _draw_shares_on_the_right(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
+def _draw_shares_on_the_right(ax: Axes, x: Floats, table: xr.Dataset) -> None:
     """Plot expected precision and recall of pairs on an axis on the right, with one legend for both axes."""
     right = ax.twinx()
     draw_precision_and_recall(right, x, table)
@@ -114,9 +113,7 @@ def _draw_shares_on_the_right(ax: Axes, x: npt.NDArray[np.float64], table: xr.Da
     right.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)
 
 
-def _draw_steps(
-    ax: Axes, x: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64], distances: npt.NDArray[np.float64], cmap: Any
-) -> None:
+def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap: Any) -> None:
     """Plot a step between neighbours, thick if their partitions are equal, else fainter with distance."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
@@ -138,7 +135,7 @@ def _draw_steps(
     frame.add_colour_bar(ax, steps, "VI to the neighbour (bits)")
 
 
-def _scale_clusters(ax: Axes, clusters: npt.NDArray[np.int64]) -> None:
+def _scale_clusters(ax: Axes, clusters: Integers) -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
     if clusters.max() < _MUCH * clusters.min():

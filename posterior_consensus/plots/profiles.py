@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.answers.cluster_summary import ClusterSummary
@@ -15,7 +14,7 @@ from posterior_consensus.plots.colours import as_cmap, colours_of, ink, ink_on
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted, percent
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import listing
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def plot_cluster_profiles(
     return ax
 
 
-def _draw_points(ax: Axes, values: Floats, labels: Labels, numbers: npt.NDArray[np.int64]) -> None:
+def _draw_points(ax: Axes, values: Floats, labels: Labels, numbers: Integers) -> None:
     table = pd.DataFrame({"value": values, "cluster": labels})[np.isfinite(values)]
     table = table.sort_values(["cluster", "value"], kind="stable")
     groups = table.groupby("cluster")["value"]

@@ -21,8 +21,9 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, check_matplotlib, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.plots.rows import Along, Places, check_order, label_along
+from posterior_consensus.plots.rows import Along, check_order, label_along
 from posterior_consensus.results.words import Words
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
@@ -178,7 +179,7 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
 
 
 def _name_sides(
-    ax: Axes, along: Along | None, items: Items, at: Places, clusters: tuple[Places, list[str]] | None
+    ax: Axes, along: Along | None, items: Items, at: Positions, clusters: tuple[Positions, list[str]] | None
 ) -> None:
     """Name the items of a matrix, their clusters or values of their coordinate on both axes."""
     ax.tick_params(length=0)
@@ -233,7 +234,7 @@ def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
     return grid[:n_chains]
 
 
-def _draw_clusters(ax: Axes, clusters: Clusters) -> tuple[npt.NDArray[np.intp], list[str]]:
+def _draw_clusters(ax: Axes, clusters: Clusters) -> tuple[Positions, list[str]]:
     """Outline runs of items of a cluster, add a strip of colours above, and return their lengths and names."""
     from matplotlib.patches import Rectangle
 
@@ -269,9 +270,7 @@ def _clusters_of(partition: Any, source: PairSource) -> Clusters:
     return Clusters(np.asarray(source.items.reordered(labels)), names, numbers, None)
 
 
-def draw_parted(
-    ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], cmap: Any, low: float, high: float
-) -> Any:
+def draw_parted(ax: Axes, values: Floats, labels: npt.NDArray[np.int32], cmap: Any, low: float, high: float) -> Any:
     """Plot a matrix of pairs of items, with lines between clusters, and return the image."""
     image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
     edges = np.flatnonzero(np.diff(labels)) + 0.5
@@ -282,9 +281,7 @@ def draw_parted(
     return image
 
 
-def item_order(
-    values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32] | None, rank: npt.NDArray[np.intp] | None = None
-) -> npt.NDArray[np.intp]:
+def item_order(values: Floats, labels: npt.NDArray[np.int32] | None, rank: Positions | None = None) -> Positions:
     """Order items by rank, or else by cluster, and within a cluster by average linkage of a similarity matrix."""
     if rank is not None:
         return np.argsort(rank)
@@ -387,7 +384,7 @@ def plot_posterior_comparison(
 
 def _draw_matrix(
     ax: Axes,
-    values: npt.NDArray[np.float64],
+    values: Floats,
     labels: npt.NDArray[np.int32],
     colours: Any,
     names: tuple[str, str],

@@ -13,9 +13,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import ink, is_patterned, repeats
 from posterior_consensus.plots.frame import Axes
 from posterior_consensus.results.display import unit_of
-from posterior_consensus.runtime.aliases import Floats
-
-Places = npt.NDArray[np.intp]
+from posterior_consensus.runtime.aliases import Floats, Positions
 
 _LEAST_ROOM = 12.0  # points per cluster; with less room, some clusters are shown
 _ROOM = 20.0  # points per cluster shown
@@ -29,7 +27,7 @@ class Along(NamedTuple):
 
     name: str
     values: npt.NDArray[Any] | None
-    rank: Places
+    rank: Positions
     unit: str = ""
 
 
@@ -41,9 +39,9 @@ class ItemRow(NamedTuple):
     """
 
     items: Items
-    at: Places
-    clusters: Places
-    sizes: Places
+    at: Positions
+    clusters: Positions
+    sizes: Positions
     along: Along | None
     note: str
     patterned: bool
@@ -129,7 +127,7 @@ def item_row(
     return ItemRow(items, at, clusters, sizes, along, note, is_patterned(width, n_runs))
 
 
-def _clusters_shown(sizes: Places, certainty: Floats, most: int) -> Places:
+def _clusters_shown(sizes: Positions, certainty: Floats, most: int) -> Positions:
     """The largest clusters, and the least certain of the others."""
     by_size, n_largest = np.argsort(-sizes, kind="stable"), most - most // 2
     others = by_size[n_largest:]
@@ -137,7 +135,7 @@ def _clusters_shown(sizes: Places, certainty: Floats, most: int) -> Places:
     return np.append(by_size[:n_largest], doubted)
 
 
-def _evenly_spaced(members: Places, most: int) -> Places:
+def _evenly_spaced(members: Positions, most: int) -> Positions:
     """At most `most` members, evenly spaced, with both ends represented as among all."""
     n = min(most, members.size)
     return members[((np.arange(n) + 0.5) * members.size / n).astype(np.intp)]
@@ -163,7 +161,7 @@ def name_row(ax: Axes, row: ItemRow, names: Sequence[str], by: str = "cluster") 
     ax.set_xlabel(ax.get_xlabel() + row.note + repeats(len(names), row.patterned))
 
 
-def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) -> None:
+def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Positions) -> None:
     """Name items in a row, or values of their coordinate, along all `sides`."""
     names, values = items.named(at), None if along.values is None else along.values[at]
     if values is None:

@@ -22,7 +22,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.results.display import counted, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 _FARTHEST = dict(zip(BALL_BOUNDS, ("farthest", "fewest", "most"), strict=True))  # the last two: clusters
@@ -37,7 +37,7 @@ def draw_strips(
     order: Any,
     strengths: Sequence[Floats] | None = None,
     noise_from: int | None = None,
-) -> npt.NDArray[np.intp]:
+) -> Positions:
     """Plot partitions in the first rows, each row with a caption; return the items shown, left to right.
 
     Clusters have the colour of the first partition's cluster matched to them. By cluster, items are ordered by their
@@ -81,7 +81,7 @@ def draw_numbered(
     by: str,
     order: Any,
     strengths: Sequence[Floats] | None = None,
-) -> npt.NDArray[np.intp]:
+) -> Positions:
     """Plot strips of cluster numbers with given names, like :func:`draw_strips`; noise is grey."""
     from matplotlib.colors import to_rgba_array
     from matplotlib.patches import Rectangle
@@ -264,7 +264,7 @@ def plot_particles(
     return ax
 
 
-def _changes(partitions: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _changes(partitions: npt.NDArray[np.int32], weights: Floats) -> Floats:
     """Share (n,) of each item's co-members that change from particle to particle."""
     total, changes = 0.0, np.zeros(partitions.shape[1])
     for k, other in itertools.combinations(range(len(partitions)), 2):

@@ -23,7 +23,7 @@ from posterior_consensus.priors.record import (
     nodes,
     parameter_in_words,
 )
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import check_count, check_number
 
 _MOST_COMPONENTS = 10**6
@@ -198,7 +198,7 @@ def _add_chances(group: _Members, n_items: int, chances: Floats) -> None:
         chances[numbers - 1] += np.exp(node.log_weights[0]) * own
 
 
-def _is_whole(chances: Floats, numbers: npt.NDArray[np.int64], most: float) -> bool:
+def _is_whole(chances: Floats, numbers: Integers, most: float) -> bool:
     """Whether these numbers of clusters, among 1 to `most`, have nearly all the probability."""
     if not numbers.size:
         return False

@@ -13,7 +13,7 @@ from scipy.special import betaln, gammaln
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.results.words import DRAWS
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import check_count, is_number
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import component_labels
@@ -116,7 +116,7 @@ class Sizes(NamedTuple):
     """
 
     values: npt.NDArray[Any]
-    starts: npt.NDArray[np.int64]
+    starts: Integers
     n_items: int
 
 
@@ -182,8 +182,8 @@ class PartitionPrior(ABC):
         >>> np.exp(pc.priors.crp(1.0).log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
         array([0.3333, 0.1667, 0.1667])
         """
-        with opened(draws) as (data, _):
-            found = find_source(data)
+        with opened(draws) as (data, where):
+            found = find_source(data, where)
             taken = found.source.as_draws()
             return taken.samples.array(self.of_sizes(sizes_of(self, found.labels, taken)), "log_prior", unit="nats")
 

@@ -6,3 +6,4 @@ import numpy.typing as npt
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.intp]

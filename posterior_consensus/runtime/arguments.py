@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from typing_extensions import TypeAliasType
 
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.names import option_meant
 
 RandomSeed = TypeAliasType("RandomSeed", int | np.random.Generator | np.random.SeedSequence | None)
@@ -133,7 +133,7 @@ def as_path(name: str, value: Any) -> Path:
         raise ValueError(f"`{name}` must be a path; got {str(value)!r}, and there is no such user.") from None
 
 
-def as_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
+def as_numbers(name: str, values: Any) -> Floats:
     """Take an array of numbers."""
     try:
         return np.asarray(values, dtype=np.float64)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Integers
 
 _SUMMED = 8  # tables that one call adds
 _GATHERED = 64  # results fetched at once
@@ -189,9 +190,7 @@ class Workers:
         finally:
             self._client.cancel([future for future in futures if future is not None])
 
-    def sum(
-        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], shared: tuple[Any, ...]
-    ) -> npt.NDArray[np.int64]:
+    def sum(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], shared: tuple[Any, ...]) -> Integers:
         """Add the tables that these calls give, where they are, a few at a time."""
         for _ in range(_ATTEMPTS):
             tables = self._mapped(function, calls, shared)
@@ -199,7 +198,7 @@ class Workers:
                 groups = (tables[first : first + _SUMMED] for first in range(0, len(tables), _SUMMED))
                 tables = [self._client.submit(_added, *group, pure=False) for group in groups]
             try:
-                total: npt.NDArray[np.int64] = tables[0].result()
+                total: Integers = tables[0].result()
                 return total
             except CancelledError as error:
                 lost = error
@@ -224,7 +223,7 @@ class Workers:
             raise _TimeIsOver from None
 
 
-def _added(*tables: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _added(*tables: Integers) -> Integers:
     return sum(tables[1:], tables[0])
 
 

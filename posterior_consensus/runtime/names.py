@@ -1,10 +1,13 @@
 """Public names, imported from the files that a stub lists when they are used, and suggestions for misspelt names."""
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 _SIMILARITY = "posterior_similarity_matrix(draws)"
@@ -53,14 +56,32 @@ def public_names(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
             raise UnknownName(
                 f"module {package!r} has no attribute {name!r}.",
                 name,
-                lambda: [*(f"{one}.{other}" for one in modules for other in load(one).__all__), *places],
-                _MEANT.get(name),
+                lambda: did_you_mean(
+                    name,
+                    [*(f"{one}.{other}" for one in modules for other in load(one).__all__), *places],
+                    _MEANT.get(name) or _plotted(name),
+                ),
             )
         if places[name] == package:
             return import_module(f"{package}.{name}")
         return getattr(import_module(places[name]), name)
 
     return load, lambda: list(places), list(places)
+
+
+def _plotted(figure: str) -> str | None:
+    """The call whose result has this figure, from what functions return; None if no result has it."""
+    if not figure.startswith("plot_"):
+        return None
+    top = import_module(__package__.partition(".")[0])
+    kinds = {name: getattr(top.results, name) for name in top.results.__all__}
+    of_figure = [name for name, kind in kinds.items() if getattr(kind, "_figure", "").endswith(f".{figure}")]
+    modules = [name for name in top.__all__ if isinstance(getattr(top, name), ModuleType)]
+    for call in (*top.__all__, *(f"{module}.{name}" for module in modules for name in getattr(top, module).__all__)):
+        returned = re.findall(r"\w+", str(getattr(attrgetter(call)(top), "__annotations__", {}).get("return")))
+        if not set(of_figure).isdisjoint(returned):
+            return f"{call}(...).plot()"
+    return None
 
 
 def did_you_mean(name: str, known: Iterable[str], meant: str | None = None) -> str:
@@ -92,19 +113,16 @@ class UnknownName(AttributeError):
     message : str
     name : str
         The name that was asked for.
-    known : callable
-        Gives the known names.
-    meant : str or None
-        The name meant, if it is known.
+    suggest : callable
+        Gives the suggestion, or "".
     """
 
-    def __init__(self, message: str, name: str, known: Callable[[], Iterable[str]], meant: str | None = None) -> None:
+    def __init__(self, message: str, name: str, suggest: Callable[[], str]) -> None:
         super().__init__(message, name=name)
-        self._known, self._meant = known, meant
+        self._suggest = suggest
 
     def __str__(self) -> str:
-        name = str(self.name)
-        return f"{self.args[0]}{'' if name.startswith('_') else did_you_mean(name, self._known(), self._meant)}"
+        return f"{self.args[0]}{'' if str(self.name).startswith('_') else self._suggest()}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AttributeError, (str(self),)
@@ -114,7 +132,8 @@ def no_attribute(result: object, name: str) -> AttributeError:
     """Make the error for an attribute that a result does not have."""
     kind = type(result).__name__
     meant = _MEANT_OF_RESULT.get(name) or (_MEANT_OF_SUMMARY.get(name) if kind == "Summary" else None)
-    return UnknownName(f"{kind!r} object has no attribute {name!r}.", name, lambda: _attributes_inside(result), meant)
+    message = f"{kind!r} object has no attribute {name!r}."
+    return UnknownName(message, name, lambda: did_you_mean(name, _attributes_inside(result), meant))
 
 
 def _attributes_inside(result: object) -> list[str]:

@@ -21,6 +21,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.results import display
+from posterior_consensus.runtime.aliases import Integers, Positions
 from posterior_consensus.runtime.arguments import check_count, is_integer
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.files import locked, mapped, room
@@ -390,7 +391,7 @@ def _draws_of(kept: list[Kept], items: Items | None, store: Path | None) -> Part
     return write_labels(parts, dtype, items, samples, from_disk=store is not None, beside=beside)
 
 
-def _write_rows(at: npt.NDArray[np.intp], rows: Rows, labels: Rows) -> npt.NDArray[np.int64]:
+def _write_rows(at: Positions, rows: Rows, labels: Rows) -> Integers:
     """Write draws to their rows of the labels of all; return their numbers of clusters."""
     labels[at[0] : at[-1] + 1] = rows
     return rows.max(axis=1).astype(np.int64) + 1

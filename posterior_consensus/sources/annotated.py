@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.results.display import counted, listed
 from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.runtime.aliases import Positions
 from posterior_consensus.runtime.arguments import warn
 
 _MOST_NAMED = 6  # clusters
@@ -86,7 +86,7 @@ def _warn_of_single(name: str, column: pd.Series) -> None:
         )
 
 
-def _positions(items: xr.DataArray, names: pd.Index) -> npt.NDArray[np.intp]:
+def _positions(items: xr.DataArray, names: pd.Index) -> Positions:
     """Position of each observation among the items: by name, or by place if the items have no names."""
     dim = str(items.dims[0])
     if dim not in items.coords:

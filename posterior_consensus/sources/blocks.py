@@ -22,6 +22,7 @@ from posterior_consensus.ensemble.partitions import (
 )
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.executor import in_order
 
 _BYTES_OF_NUMBER = 4
@@ -60,7 +61,7 @@ class LabelBlocks:
         numbers = np.arange(self.n_draws).reshape(self._shape)
         return [Stripe(at, numbers[at].ravel(), slices(self.n_items, box[-1])) for at in draws]
 
-    def write(self, stripe: Stripe, labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def write(self, stripe: Stripe, labels: npt.NDArray[Any]) -> Integers:
         """Write the canonical labels of a stripe to its rows of `labels`; return its numbers of clusters."""
         first, n_rows, n_codes = stripe.rows[0], stripe.rows.size, self._codes.n_codes
         follow = stripe.rows[-1] - first == n_rows - 1
@@ -145,7 +146,7 @@ class Stripe:
     """
 
     at: tuple[slice, ...]
-    rows: npt.NDArray[np.int64]
+    rows: Integers
     items: list[slice]
 
 

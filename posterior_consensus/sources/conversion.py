@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalized, dataset_of_dict, has_components
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data
 from posterior_consensus.sources.formats import are_chains, format_of
-from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
+from posterior_consensus.sources.labels import draws_of_labels, made_already
 from posterior_consensus.sources.mixtures.allocation import draws_of_model
 from posterior_consensus.sources.plain_files import read_plain
 from posterior_consensus.sources.probabilities import draws_of_probabilities
@@ -42,6 +43,7 @@ from posterior_consensus.sources.variables import (
     probabilities_in_order,
     probability_candidates,
 )
+from posterior_consensus.sources.where import Where
 
 _FAR = 6.0  # standard errors; labels farther from the probabilities were not sampled from them
 _BY_NAME = "A function without var_name takes what as_partition_draws or as_allocation_probabilities makes of one."
@@ -56,7 +58,7 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) -> Iterator[tuple[Any, str | None]]:
+def opened(data: Any, where: Where | None = None, *, progressbar: bool = True) -> Iterator[tuple[Any, Where]]:
     """Open data once, for all that a call reads of them.
 
     Yields
@@ -64,29 +66,29 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
     data : object
         Draws of a summary, an accumulator or a store; similarities of a table of scored pairs; a tree of NetCDF or
         Zarr, of which only coordinates are read; the table or array of plain files; other data as they are.
-    var_name : str or None
-        Name of the variable that remains to be chosen from `data`. An array read from a file has no variables: a name
-        given has chosen it in an .npz file, and None is yielded.
+    where : Where
+        What remains to be chosen from `data`. An array read from a file has no variables: a name given has chosen it in
+        an .npz file, and is left out.
     """
-    _check_name("var_name", var_name)
+    where = Where() if where is None else where
     if isinstance(data, HasDraws):
-        yield data.draws, var_name
+        yield data.draws, where
     elif isinstance(data, PartitionAccumulator):
-        yield data.draws(), var_name
+        yield data.draws(), where
     elif is_table_of_pairs(data):
-        yield read_pairs(data), var_name
+        yield read_pairs(data), where
     elif isinstance(data, (str, Path)) or are_chains(data):
         opened_as = format_of(data).opened if isinstance(data, (str, Path)) else None
-        found = read_plain(data, var_name) if opened_as is None else opened_as(Path(data), progressbar)
+        found = read_plain(data, where.var_name) if opened_as is None else opened_as(Path(data), progressbar)
         with found if isinstance(found, xr.DataTree) else nullcontext():
-            yield found, None if isinstance(found, np.ndarray) else var_name
+            yield found, replace(where, var_name=None) if isinstance(found, np.ndarray) else where
     elif has_observations(data) and not _has_names(data):
         raise TypeError(
             f"`data` must be draws or runs; got {type(data).__name__}. Name the columns of `obs` that are runs: "
             "as_runs(data, keys='leiden_*'), with groups='leiden_{}_*' if they are of several resolutions."
         )
     else:
-        yield data, var_name
+        yield data, where
 
 
 def as_source(data: Any, *needing: str) -> PairSource:
@@ -105,8 +107,8 @@ def as_source(data: Any, *needing: str) -> PairSource:
         If draws are needed but there is only a matrix, if there is no candidate or more than one, and as in
         :func:`as_partition_draws` and :func:`as_allocation_probabilities`.
     """
-    with opened(data) as (found, _):
-        source = find_source(found).source
+    with opened(data) as (found, where):
+        source = find_source(found, where).source
     for what in needing:
         source.as_draws(what)
     return source
@@ -154,49 +156,33 @@ def _is_posterior(one: Any) -> bool:
     return is_inference_data(one) or (isinstance(one, (list, tuple)) and len(one) > 0 and np.ndim(one[0]) > 0)
 
 
-def find_source(
-    data: Any,
-    var_name: str | None = None,
-    model: Any = None,
-    *,
-    group: str = "posterior",
-    sample_dims: str | Sequence[str] | None = None,
-    item_dim: str | None = None,
-    weights: Any = None,
-    progressbar: bool = True,
-) -> Source:
-    """Find the source in opened data; arguments as in :func:`summarize`."""
+def find_source(data: Any, where: Where, model: Any = None, *, progressbar: bool = True) -> Source:
+    """Find the source in opened data, or compute allocation probabilities from a PyMC model and them."""
     if model is not None:
-        if item_dim is not None:
-            raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
-        soft = draws_of_model(model, data, var_name=var_name, group=group, progressbar=progressbar)
-        return Source(made_already(soft, weights), "allocation probabilities computed from the model")
+        if where.item_dim is not None:
+            raise ValueError(f"`item_dim` must be None with a model, which names its items; got {where.item_dim!r}.")
+        soft = draws_of_model(model, data, where, progressbar=progressbar)
+        source = made_already(soft, Where(weights=where.weights))
+        return Source(source, "allocation probabilities computed from the model")
     if isinstance(data, PairSource):
-        source = made_already(data, weights, var_name=var_name, group=group, sample_dims=sample_dims, item_dim=item_dim)
+        source = made_already(data, where)
         return Source(source, "allocation probabilities" if source.counted_draws is None else "labels")
-    chosen = _chosen(data, var_name, group, sample_dims, (item_dim, None))
+    chosen = _chosen(data, where)
     named = "" if chosen.name is None else f" `{chosen.name}`"
     if not chosen.is_soft:
-        labels = labels_in_order(chosen.values, chosen.dims, item_dim)
-        return Source(draws_of_labels(*labels, weights, progressbar=progressbar), f"labels{named}", labels[0])
-    draws = draws_of_probabilities(*_probabilities(chosen), weights)
+        labels = labels_in_order(chosen.values, chosen.dims, where.item_dim)
+        return Source(draws_of_labels(*labels, where.weights, progressbar=progressbar), f"labels{named}", labels[0])
+    draws = draws_of_probabilities(*_probabilities(chosen), where.weights)
     return Source(draws, f"allocation probabilities{named}{_about_labels(draws, chosen)}")
 
 
-def found_draws(data: Any, var_name: str | None = None, *, what: str = "This", **where: Any) -> PartitionDraws:
-    """Find the source in opened data like :func:`find_source`, and require draws."""
-    return find_source(data, var_name, **where).source.as_draws(what)
-
-
-def found_labels(
-    data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None, *, stay: bool = False
-) -> tuple[xr.DataArray, tuple[str, ...], str]:
+def found_labels(data: Any, where: Where, *, stay: bool = False) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in opened data, draws first, then items; the names of the draws' dimensions and of the items'.
 
     Large labels, or all if `stay`, remain unread.
     """
-    chosen = _chosen(data, var_name, group, sample_dims, (item_dim, None), is_soft=False)
-    return labels_in_order(chosen.values, chosen.dims, item_dim, stay=stay)
+    chosen = _chosen(data, where, is_soft=False)
+    return labels_in_order(chosen.values, chosen.dims, where.item_dim, stay=stay)
 
 
 class _Chosen(NamedTuple):
@@ -228,23 +214,12 @@ class _Chosen(NamedTuple):
     labels: Sequence[xr.DataArray] = ()
 
 
-def _chosen(
-    data: Any,
-    var_name: str | None,
-    group: str,
-    sample_dims: Any,
-    rest: tuple[str | None, str | None],
-    *,
-    is_soft: bool | None = None,
-) -> _Chosen:
+def _chosen(data: Any, where: Where, *, is_soft: bool | None = None) -> _Chosen:
     """Choose what to read: an array, the variable of this name, or the only candidate; by default labels or soft."""
-    for argument, dim in zip(("item_dim", "component_dim"), rest, strict=True):
-        _check_name(argument, dim)
-    if rest[0] is not None and rest[0] == rest[1]:
-        raise ValueError(f"`item_dim` and `component_dim` must differ; got {rest[0]!r} for both.")
+    var_name, rest = where.var_name, (where.item_dim, where.component_dim)
     if not _has_names(data):
         data = as_numpy(data)
-        check_no_group(group)
+        where.check_no_group()
         if is_soft is None and (is_soft := has_components(data)):
             check_normalized(data)
         if var_name is not None:
@@ -252,8 +227,8 @@ def _chosen(
                 f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
             )
         values = array_of(data, rest[: 2 if is_soft else 1])
-        return _Chosen(values, dim_names(sample_dims, None), rest, bool(is_soft), has_names=False)
-    dims = dim_names(sample_dims, data, group)
+        return _Chosen(values, dim_names(where.sample_dims, None), rest, bool(is_soft), has_names=False)
+    dims = dim_names(where.sample_dims, data, where.group)
     if isinstance(data, xr.DataArray):
         if is_soft is None and (is_soft := _may_be_soft(data, dims)):
             check_normalized(data)
@@ -263,7 +238,7 @@ def _chosen(
             )
         return _Chosen(data, dims, rest, bool(is_soft), has_names=True)
     if isinstance(data, pd.DataFrame):
-        check_no_group(group)
+        where.check_no_group()
         data = in_native_order(data)
         variables = variables_of_table(data, var_name, dims)
         if not variables:
@@ -275,7 +250,7 @@ def _chosen(
         values = named_as_wanted(chosen.values, data, dims, rest[: 1 + chosen.is_soft])
         return chosen._replace(values=values, rest=rest, has_names=False)
     n_rest = (1, 2) if is_soft is None else (1 + is_soft,)
-    return _of_variables(variables_of(data, var_name, group, *n_rest), var_name, dims, rest, is_soft)
+    return _of_variables(variables_of(data, where, *n_rest), var_name, dims, rest, is_soft)
 
 
 def _has_names(data: Any) -> bool:
@@ -285,7 +260,7 @@ def _has_names(data: Any) -> bool:
     return isinstance(data, (xr.DataArray, xr.Dataset, pd.DataFrame, Mapping)) or has_groups(data)
 
 
-def variables_of(data: Any, var_name: str | None, group: str, *n_rest: int) -> xr.Dataset:
+def variables_of(data: Any, where: Where, *n_rest: int) -> xr.Dataset:
     """Variables of a group or a dict by name; arrays of a dict have `n_rest` dimensions besides the draws'."""
     if isinstance(data, Layers):
         raise TypeError(
@@ -293,9 +268,9 @@ def variables_of(data: Any, var_name: str | None, group: str, *n_rest: int) -> x
             "compare_layers(layers) or diagnose(layers)."
         )
     if isinstance(data, xr.Dataset) or has_groups(data):
-        return group_dataset(data, group)
-    check_no_group(group)
-    return dataset_of_dict(data, var_name, *n_rest)
+        return group_dataset(data, where.group)
+    where.check_no_group()
+    return dataset_of_dict(data, where.var_name, *n_rest)
 
 
 def _of_variables(
@@ -324,17 +299,6 @@ def _of_variables(
         raise no_probabilities(dataset, dims) if is_soft else no_labels(dataset, dims, rest[0])
     [values] = soft or hard
     return _Chosen(values, dims, rest, bool(soft), has_names=True, name=values.name, labels=hard if soft else ())
-
-
-def check_no_group(group: str) -> None:
-    """Raise an error if a group of tables or arrays is named."""
-    if group != "posterior":
-        raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
-
-
-def _check_name(argument: str, name: Any) -> None:
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"`{argument}` must be a name; got {name!r}.")
 
 
 def _may_be_soft(values: xr.DataArray, dims: tuple[str, ...]) -> bool:
@@ -485,13 +449,13 @@ def as_partition_draws(
     """
     if store is not None and isinstance(data, (PartitionAccumulator, PairSource, HasDraws)):
         raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
-    weights, path = one_of(weights, log_weights), None if store is None else as_store(store)
-    with opened(data, var_name, progressbar=progressbar) as (found, var_name):
+    path = None if store is None else as_store(store)
+    where = Where(var_name, group, sample_dims, item_dim, weights, log_weights)
+    with opened(data, where, progressbar=progressbar) as (found, where):
         if isinstance(found, PairSource):
-            where = {"var_name": var_name, "group": group, "sample_dims": sample_dims, "item_dim": item_dim}
-            return made_already(found, weights, **where).as_draws().labels_only()
-        labels = found_labels(found, var_name, group, sample_dims, item_dim, stay=store is not None)
-        return draws_of_labels(*labels, weights, store=path, progressbar=progressbar)
+            return made_already(found, where).as_draws().labels_only()
+        labels = found_labels(found, where, stay=store is not None)
+        return draws_of_labels(*labels, where.weights, store=path, progressbar=progressbar)
 
 
 def as_allocation_probabilities(
@@ -579,15 +543,14 @@ def as_allocation_probabilities(
     """
     if log is not None:
         check_flag("log", log)
-    weights = one_of(weights, log_weights)
-    with opened(data, var_name) as (found, var_name):
+    where = Where(var_name, group, sample_dims, item_dim, weights, log_weights, component_dim)
+    with opened(data, where) as (found, where):
         if isinstance(found, PairSource):
-            where = {"var_name": var_name, "group": group, "item_dim": item_dim, "component_dim": component_dim}
-            draws = made_already(found, weights, **where, sample_dims=sample_dims).as_draws()
+            draws = made_already(found, where).as_draws()
             draws.as_soft("`data`")
             return draws
-        chosen = _chosen(found, var_name, group, sample_dims, (item_dim, component_dim), is_soft=True)
-        return draws_of_probabilities(*_probabilities(chosen), weights, log=log, random_seed=random_seed)
+        chosen = _chosen(found, where, is_soft=True)
+        return draws_of_probabilities(*_probabilities(chosen), where.weights, log=log, random_seed=random_seed)
 
 
 def allocation_probabilities(
@@ -684,6 +647,5 @@ def allocation_probabilities(
            [0.119, 0.881]])
     """
     as_generator(random_seed)  # report an invalid seed before the model is read
-    where: dict[str, Any] = {"group": group, "observed": observed, "progressbar": progressbar}
-    with opened(draws, var_name) as (data, var_name):
-        return draws_of_model(model, data, var_name=var_name, random_seed=random_seed, **where)
+    with opened(draws, Where(var_name, group)) as (data, where):
+        return draws_of_model(model, data, where, observed=observed, random_seed=random_seed, progressbar=progressbar)

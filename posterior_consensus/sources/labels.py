@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,23 +21,9 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.stores import write_labels, write_store
 from posterior_consensus.sources.variables import client_of, is_elsewhere
+from posterior_consensus.sources.where import LogWeights, Where
 
 _NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether weights are logarithms
-
-
-class LogWeights(NamedTuple):
-    """Weights given as logarithms."""
-
-    values: Any
-
-
-def one_of(weights: Any, log_weights: Any) -> Any:
-    """The weights, or their logarithms if these are given."""
-    if log_weights is None:
-        return weights
-    if weights is not None:
-        raise ValueError("`log_weights` must be left out where `weights` are given; got both.")
-    return LogWeights(log_weights)
 
 
 def draws_of_labels(
@@ -93,18 +79,13 @@ def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str,
     return weights.values.ravel() if len(dims) > 1 else weights
 
 
-def made_already(source: PairSource, weights: Any, **of_data: Any) -> PairSource:
+def made_already(source: PairSource, where: Where) -> PairSource:
     """Return a source as it is, or draws with these weights; refuse arguments for reading data."""
-    for name, value in of_data.items():
-        if value is not None and (name, value) != ("group", "posterior"):
-            raise ValueError(
-                f"`{name}` must be left out for PartitionDraws, stores and accumulators, whose draws are made already; "
-                f"got {value!r}."
-            )
-    if weights is None:
+    where.check_no_variable()
+    if where.weights is None:
         return source
     draws = source.as_draws()
-    return replace(draws, samples=_weighted(draws.samples, weights))
+    return replace(draws, samples=_weighted(draws.samples, where.weights))
 
 
 def _weighted(samples: Samples, weights: Any) -> Samples:

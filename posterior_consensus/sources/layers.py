@@ -19,11 +19,11 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_flag, listing, warn
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import dim_names, has_groups
-from posterior_consensus.sources.conversion import check_no_group, found_draws, opened, several_posteriors, variables_of
+from posterior_consensus.sources.conversion import find_source, opened, several_posteriors, variables_of
 from posterior_consensus.sources.formats import are_chains
-from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.tables import elements_of, variables_of_table
 from posterior_consensus.sources.variables import other_dims
+from posterior_consensus.sources.where import Where
 
 _ORDERED = {"integer", "floating", "mixed-integer-float", "date", "datetime", "datetime64", "timedelta64"}
 
@@ -125,7 +125,7 @@ def as_layers(
     {0.5: 2, 1.0: 3}
     """
     _check_arguments(var_name, {"layer_dim": layer_dim, "item_dim": item_dim}, missing, ordered)
-    where: dict[str, Any] = {"item_dim": item_dim, "weights": one_of(weights, log_weights)}
+    where = Where(group=group, sample_dims=sample_dims, item_dim=item_dim, weights=weights, log_weights=log_weights)
     if isinstance(data, Layers):
         return data if ordered is None else replace(data, ordered=ordered)
     if isinstance(data, PairSource) and data.words is RUNS:
@@ -133,24 +133,22 @@ def as_layers(
     given = _of_each_layer(data) if var_name is None else None
     are_draws = given is not None and all(isinstance(one, PairSource) for one in given.values())
     if given is not None and (layer_dim is None or are_draws or isinstance(data, (list, tuple))):
-        where |= {"group": group, "sample_dims": sample_dims}
-        of_layer = {name: layer_of(one, progressbar=False, **where) for name, one in given.items()}
+        of_layer = {name: layer_of(one, where, progressbar=False) for name, one in given.items()}
         return Layers.of(of_layer, layer_dim or "layer", _are_increasing(list(given)) if ordered is None else ordered)
-    one = None if isinstance(var_name, Mapping) else var_name
-    with opened(data, one) as (found, one):
+    with opened(data, replace(where, var_name=None if isinstance(var_name, Mapping) else var_name)) as (found, where):
         dims = dim_names(sample_dims, found, group)
-        variables, is_named = _variables(found, one, (1, 2) if isinstance(var_name, Mapping) else (2, 3), group, dims)
+        variables, is_named = _variables(found, where, (1, 2) if isinstance(var_name, Mapping) else (2, 3), dims)
         if isinstance(var_name, Mapping):
             values = {name: _of_one_layer(variables, one, dims, name) for name, one in var_name.items()}
             layer_dim, in_order = layer_dim or "layer", _are_increasing(list(var_name))
         else:
-            array = _variable_of_layers(variables, one, dims, layer_dim if is_named else None)
+            array = _variable_of_layers(variables, where.var_name, dims, layer_dim if is_named else None)
             array, layer_dim = _with_layers(array, dims, layer_dim, item_dim, is_named)
-            where["item_dim"] = item_dim if is_named else "item"
-            values = _by_layer(array, dims, layer_dim, where["item_dim"], missing)
+            item_dim = item_dim if is_named else "item"
+            values = _by_layer(array, dims, layer_dim, item_dim, missing)
             in_order = _are_increasing(array[layer_dim].values)
-        where |= {"sample_dims": dims, "progressbar": False, "what": "A layer"}
-        of_layer = {name: found_draws(values_of, **where) for name, values_of in values.items()}
+        where = Where(sample_dims=dims, item_dim=item_dim, weights=where.weights)
+        of_layer = {name: _draws_of_layer(values_of, where, progressbar=False) for name, values_of in values.items()}
         return Layers.of(of_layer, layer_dim, in_order if ordered is None else ordered)
 
 
@@ -195,15 +193,17 @@ def _check_arguments(var_name: Any, dims: Mapping[str, Any], missing: Any, order
         check_flag("ordered", ordered)
 
 
-def layer_of(data: Any, var_name: str | None = None, *, progressbar: bool, **where: Any) -> PartitionDraws:
-    """Draws of a layer from data of its own; arguments as in :func:`find_source`."""
-    with opened(data, var_name, progressbar=progressbar) as (found, var_name):
-        return found_draws(found, var_name, what="A layer", progressbar=progressbar, **where)
+def layer_of(data: Any, where: Where, *, progressbar: bool) -> PartitionDraws:
+    """Draws of a layer from data of its own."""
+    with opened(data, where, progressbar=progressbar) as (found, where):
+        return _draws_of_layer(found, where, progressbar=progressbar)
 
 
-def _variables(
-    data: Any, var_name: str | None, n_rest: tuple[int, int], group: str, dims: tuple[str, ...]
-) -> tuple[xr.Dataset, bool]:
+def _draws_of_layer(data: Any, where: Where, *, progressbar: bool) -> PartitionDraws:
+    return find_source(data, where, progressbar=progressbar).source.as_draws("A layer")
+
+
+def _variables(data: Any, where: Where, n_rest: tuple[int, int], dims: tuple[str, ...]) -> tuple[xr.Dataset, bool]:
     """The variables that data hold, and whether their dimensions have names of the user's."""
     if isinstance(data, PairSource):
         raise ValueError(
@@ -213,10 +213,10 @@ def _variables(
     if isinstance(data, xr.DataArray):
         return data.to_dataset(name=name_or(data.name, "data")), True
     if isinstance(data, Mapping) or has_groups(data):
-        return variables_of(data, var_name, group, *n_rest), isinstance(data, xr.Dataset) or has_groups(data)
-    check_no_group(group)
+        return variables_of(data, where, *n_rest), isinstance(data, xr.Dataset) or has_groups(data)
+    where.check_no_group()
     if isinstance(data, pd.DataFrame):
-        table = variables_of_table(data, var_name, dims)
+        table = variables_of_table(data, where.var_name, dims)
         return xr.Dataset({name: _unstacked(values) for name, values in table.items()}), False
     values = as_array(as_numpy(data), "`data`")
     names = {3: ("sample", "layer", "item"), 4: ("chain", "draw", "layer", "item")}.get(values.ndim)

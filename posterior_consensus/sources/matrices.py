@@ -19,12 +19,12 @@ from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, c
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Flags, Floats
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.runtime.tolerances import ROUNDING, SINGLE
 from posterior_consensus.sources.conversion import found_labels, opened
 from posterior_consensus.sources.formats import format_of
-from posterior_consensus.sources.labels import made_already, one_of, samples_of
+from posterior_consensus.sources.labels import made_already, samples_of
 from posterior_consensus.sources.plain_files import read_matrix
 from posterior_consensus.sources.scored_pairs import (
     is_table_of_pairs,
@@ -33,6 +33,7 @@ from posterior_consensus.sources.scored_pairs import (
     with_constraints,
 )
 from posterior_consensus.sources.tables import BY_COLUMN
+from posterior_consensus.sources.where import Where
 
 _MATRICES = 10  # items x items that are in memory together
 _SOME = 3  # pairs and items named in an error
@@ -190,7 +191,9 @@ def as_pair_similarity(
            [0.67, 1.  , 0.33],
            [0.  , 0.33, 1.  ]])
     """
-    weights = one_of(weights, log_weights)
+    where = Where(
+        var_name=var_name, sample_dims=sample_dims, item_dim=item_dim, weights=weights, log_weights=log_weights
+    )
     table = {"left": left, "right": right, "probability": probability}
     limits = {"must_link": must_link, "cannot_link": cannot_link, "max_per_source": max_per_source}
     of_pairs = {**table, "items": items, "unscored": unscored or None}
@@ -198,8 +201,8 @@ def as_pair_similarity(
         if missing != "pairwise":
             raise ValueError(f"`missing` must be 'pairwise' or None; got {missing!r}.")
         _check_left_out({**of_pairs, **limits}, "labels of which some are missing")
-        return pairwise_similarity(data, var_name, sample_dims, item_dim, weights)
-    if var_name is not None or weights is not None:
+        return pairwise_similarity(data, where)
+    if var_name is not None or where.weights is not None:
         raise ValueError(
             "`var_name` and `weights` must be None for a matrix; draws in which items are missing need "
             "missing='pairwise'."
@@ -328,23 +331,20 @@ def _checked_similarities(values: npt.NDArray[Any], place: Place) -> Floats:
     return values
 
 
-def pairwise_similarity(
-    data: Any, var_name: str | None, sample_dims: str | Sequence[str] | None, item_dim: str | None, weights: Any
-) -> PairSimilarity:
+def pairwise_similarity(data: Any, where: Where) -> PairSimilarity:
     """Count each pair over the draws that contain both items; see :func:`as_pair_similarity`."""
-    with _as_called(), opened(data, var_name) as (found, var_name):
+    with _as_called(), opened(data, where) as (found, where):
         if isinstance(found, PairSource):  # contains every item
-            where = {"var_name": var_name, "sample_dims": sample_dims, "item_dim": item_dim}
-            together = made_already(found, weights, **where).as_draws()
+            together = made_already(found, where).as_draws()
             nowhere = np.zeros((together.n_draws, together.n_items), np.uint8)
             present = PartitionDraws.of(nowhere, samples=together.samples, items=together.items)
         else:
-            labels = found_labels(found, var_name, "posterior", sample_dims, item_dim)
-            together, present = _together_and_present(*labels, weights)
+            labels = found_labels(found, where)
+            together, present = _together_and_present(*labels, where.weights)
         return _of_present(together, present)
 
 
-def similarity_of_present(together: PartitionDraws, missing: npt.NDArray[np.bool_]) -> RunsWithMissing:
+def similarity_of_present(together: PartitionDraws, missing: Flags) -> RunsWithMissing:
     """Count each pair over the runs that have both items; in `together`, missing items are alone."""
     present = _with_alone(missing, np.zeros(missing.shape, np.uint8), 1, together.samples, together.items)
     found, labels = _of_present(together, present), np.where(missing, -1, together.labels.astype(np.int64))
@@ -391,7 +391,7 @@ def _together_and_present(
 
 
 def _with_alone(
-    missing: npt.NDArray[np.bool_], codes: npt.NDArray[Any], n_codes: int, samples: Samples, items: Items
+    missing: Flags, codes: npt.NDArray[Any], n_codes: int, samples: Samples, items: Items
 ) -> PartitionDraws:
     """Draws of these labels, each missing item alone."""
     highest = n_codes + items.n_items
@@ -400,7 +400,7 @@ def _with_alone(
     return PartitionDraws.of(rows, samples=samples, items=items)
 
 
-def _labels_and_missing(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _labels_and_missing(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Flags]:
     """Labels, with numbers among objects as floats, and a mask of the missing: NaN, None or -1."""
     missing = pd.isna(values)
     if values.dtype.kind == "O" and not any(isinstance(value, (str, bytes)) for value in values[~missing]):

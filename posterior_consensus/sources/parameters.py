@@ -139,7 +139,7 @@ def has_group(data: Any, group: str) -> bool:
     return group in (data.children if isinstance(data, xr.DataTree) else data.groups())
 
 
-def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[str] | None) -> npt.NDArray[np.float64]:
+def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[str] | None) -> Floats:
     """Sum (n_draws,) over a group's variables, or the named variables, and all dimensions but the draws'.
 
     Raises
@@ -163,7 +163,7 @@ class LogOfDraws(NamedTuple):
     """Log density of each draw: name, values (n_draws,), and whether the data have it per observation."""
 
     name: str
-    values: npt.NDArray[np.float64]
+    values: Floats
     by_observation: bool
 
 
@@ -190,7 +190,7 @@ def log_of_draws(data: Any, draws: PartitionDraws) -> LogOfDraws | None:
     return None
 
 
-def pointwise_log_likelihood(data: Any) -> tuple[npt.NDArray[np.float64], dict[str, npt.NDArray[Any]]]:
+def pointwise_log_likelihood(data: Any) -> tuple[Floats, dict[str, npt.NDArray[Any]]]:
     """Log likelihood (chains, draws, observations) of all variables, and the names of chains and draws.
 
     Raises

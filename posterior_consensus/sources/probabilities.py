@@ -11,6 +11,7 @@ from posterior_consensus.ensemble.allocations import AllocationDraws, sampled_co
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of, place_in
+from posterior_consensus.runtime.aliases import Flags
 from posterior_consensus.runtime.arguments import RandomSeed
 from posterior_consensus.sources.arrays import SLIGHT, tolerance
 from posterior_consensus.sources.labels import samples_of
@@ -70,7 +71,7 @@ def _normalized(values: npt.NDArray[Any], log: bool | None, name: str, place: Pl
     return values
 
 
-def _check_possible(possible: npt.NDArray[np.bool_], value: str, name: str, place: Place) -> None:
+def _check_possible(possible: Flags, value: str, name: str, place: Place) -> None:
     if not possible.all():
         raise ValueError(
             f"{name} must give each item a component; got {value} for all components from {first_of(~possible, place)}."

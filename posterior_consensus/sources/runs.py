@@ -18,6 +18,7 @@ from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows, native, smallest_dtype
 from posterior_consensus.ensemble.samples import RunSamples, Samples
 from posterior_consensus.results.display import capitalized
+from posterior_consensus.runtime.aliases import Flags, Positions
 from posterior_consensus.runtime.arguments import is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
@@ -327,7 +328,7 @@ def _pattern_of(names: npt.NDArray[Any]) -> str | None:
     return f"{stem}{before}{_IN_NAME}{after}*"
 
 
-Where = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]  # items of a label, by its position in an array
+Marks = Callable[[tuple[int, ...]], Flags]  # items of a label, by its position in an array
 
 
 class _Coded(NamedTuple):
@@ -342,10 +343,10 @@ class _Coded(NamedTuple):
         Items that have no label of a cluster; None if none is.
     """
 
-    codes: npt.NDArray[np.intp]
+    codes: Positions
     n_codes: int
-    is_noise: npt.NDArray[np.bool_] | None
-    is_missing: npt.NDArray[np.bool_] | None
+    is_noise: Flags | None
+    is_missing: Flags | None
 
 
 def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> PartitionDraws | PairSimilarity:
@@ -419,7 +420,7 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
     return _Coded(codes, found.size, *(one if one.any() else None for one in (is_noise, is_missing)))
 
 
-def _check(found: npt.NDArray[Any], where: Where, runs: Runs, run: int, given: tuple[Any, Any]) -> None:
+def _check(found: npt.NDArray[Any], where: Marks, runs: Runs, run: int, given: tuple[Any, Any]) -> None:
     """Raise an error for labels that are none, or may be of no cluster; `where` says which items have a label.
 
     `given` are the labels of noise and of missing items.
@@ -439,12 +440,12 @@ def _name(runs: Runs, run: int) -> str:
     return f"run {run if runs.names is None else repr(str(runs.names[run]))} of `data`"
 
 
-def _negative(found: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _negative(found: npt.NDArray[Any]) -> Flags:
     """Which labels are negative, or the text of -1."""
     return found < 0 if found.dtype.kind in "if" else _equal(found, -1)
 
 
-def _no_cluster(runs: Runs, run: int, where: npt.NDArray[np.bool_], got: str, remedy: str) -> ValueError:
+def _no_cluster(runs: Runs, run: int, where: Flags, got: str, remedy: str) -> ValueError:
     return ValueError(
         f"{_name(runs, run)} must have a cluster for every item; got {got} for {where.sum()} of {where.size} items, "
         f"the first at {_first(where, runs.items)}. {remedy}"
@@ -479,7 +480,7 @@ def _in_code(label: Any) -> str:
     return repr(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
-def _first(where: npt.NDArray[np.bool_], items: Items) -> str:
+def _first(where: Flags, items: Items) -> str:
     """Describe the first of these items."""
     at = np.flatnonzero(where)[:1]
     return f"{items.dim} {str(items.named(at)[0])!r}"
@@ -489,7 +490,7 @@ def _is_nan(label: Any) -> bool:
     return is_number(label) and bool(np.isnan(label))
 
 
-def _equal(found: npt.NDArray[Any], label: Any) -> npt.NDArray[np.bool_]:
+def _equal(found: npt.NDArray[Any], label: Any) -> Flags:
     """Which labels are this one, also if one is a number and the other its text."""
     if label is None or _is_nan(label):
         return np.zeros(found.size, np.bool_)

@@ -16,15 +16,13 @@ from posterior_consensus.ensemble.items import Items, coords_of
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import check_number, is_integer, listing
 from posterior_consensus.runtime.names import did_you_mean
 from posterior_consensus.runtime.tolerances import SINGLE
 from posterior_consensus.sources.formats import TABLES, format_of, is_plain, names_of
 from posterior_consensus.sources.plain_files import columns_of_file, read_columns
 from posterior_consensus.sources.tables import BY_COLUMN
-
-Positions = npt.NDArray[np.intp]
 
 _LEFT, _RIGHT = "unique_id_l", "unique_id_r"  # splink's names
 _PROBABILITY, _WEIGHT = "match_probability", "match_weight"
@@ -560,7 +558,7 @@ def _all_scored(pairs: PairSimilarity) -> ScoredPairs:
     return ScoredPairs(pairs.items, sparse.csr_array((pairs.values[apart], columns, starts), (n, n)))
 
 
-def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any) -> npt.NDArray[np.int64]:
+def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any) -> Integers:
     """Positions of pairs of names, from a table or a sequence of pairs; the earlier item first."""
     if pairs is None:
         return np.empty((0, 2), np.int64)

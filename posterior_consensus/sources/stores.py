@@ -33,6 +33,7 @@ from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import ChainSamples, Samples
 from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
@@ -42,7 +43,7 @@ from posterior_consensus.runtime.progress import track
 Labels = npt.NDArray[Any]
 # Row numbers of draws, and a function that writes their canonical labels to an array of all draws and returns their
 # numbers of clusters.
-Part = tuple[npt.NDArray[np.int64], Callable[[Labels], npt.NDArray[np.int64]]]
+Part = tuple[Integers, Callable[[Labels], Integers]]
 
 LABELS, N_CLUSTERS = "labels", "n_clusters"  # variables of the file
 _MARK = "posterior_consensus labels"  # name of the format, near both ends of a store, so that damage leaves one copy
@@ -119,7 +120,7 @@ def _remove(path: Path, pid: int) -> None:
         remove(path)
 
 
-def _fill(labels: Labels, parts: Sequence[Part], progressbar: bool) -> npt.NDArray[np.int64]:
+def _fill(labels: Labels, parts: Sequence[Part], progressbar: bool) -> Integers:
     """Write the labels of all draws into an array; return their numbers of clusters."""
     held = [labels]  # until then: a thread keeps its last call for a while
     n_clusters = np.empty(len(labels), np.int64)
@@ -204,7 +205,7 @@ def _write_file(
 
 def _fill_file(
     file: FileIO, offset: int, shape: tuple[int, int], dtype: np.dtype[Any], parts: Sequence[Part], progressbar: bool
-) -> tuple[npt.NDArray[np.int64], np.dtype[Any]]:
+) -> tuple[Integers, np.dtype[Any]]:
     """Write the labels of all draws by a map, which then ends: Windows shortens, renames and removes no mapped file.
 
     Returns their numbers of clusters, and the smallest type of labels, which they now have.
@@ -220,9 +221,7 @@ def _fill_file(
             content.close()
 
 
-def _fill_narrowly(
-    labels: Labels, parts: Sequence[Part], progressbar: bool
-) -> tuple[npt.NDArray[np.int64], np.dtype[Any]]:
+def _fill_narrowly(labels: Labels, parts: Sequence[Part], progressbar: bool) -> tuple[Integers, np.dtype[Any]]:
     """Fill a map whose caller ends it: names that hold its labels end with this function."""
     n_clusters = _fill(labels, parts, progressbar)
     smallest = smallest_dtype(int(n_clusters.max()))

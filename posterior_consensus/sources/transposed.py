@@ -9,6 +9,7 @@ import pandas as pd
 
 from posterior_consensus.ensemble.partitions import as_array, native
 from posterior_consensus.ensemble.samples import evenly_spaced
+from posterior_consensus.runtime.aliases import Floats, Positions
 
 _SIDE = 128  # most rows and columns whose pairs are compared
 _GLANCE = 32  # the same, of a first look, which ends it if rows are clearly draws
@@ -22,7 +23,7 @@ DECIDED = 0.5  # smallest score either way; all of these are measured in benchma
 _WEIGHT = 0.25  # of the logarithm of the ratio of numbers of labels
 
 Codes = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.float64]
+Counts = Floats
 
 
 def rows_are_items(labels: npt.NDArray[Any]) -> bool:
@@ -93,7 +94,7 @@ def some_of_vectors(vectors: Sequence[Any]) -> npt.NDArray[Any]:
     return as_array(some, "`data`")
 
 
-def _enough(n_rows: int, n_columns: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _enough(n_rows: int, n_columns: int) -> tuple[Positions, Positions]:
     most = (_LONG, _SIDE) if n_rows > n_columns else (_SIDE, _LONG)
     return evenly_spaced(n_rows, most[0]), evenly_spaced(n_columns, most[1])
 

@@ -13,7 +13,7 @@ from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, check_between
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.sources.conversion import opened
-from posterior_consensus.sources.labels import one_of
+from posterior_consensus.sources.where import Where
 from posterior_consensus.summary.layers import LayersSummary, summarize_layers
 from posterior_consensus.summary.pairs import PairsSummary, summarize_pairs
 from posterior_consensus.summary.steps import SEARCH, consensus_within, summary_of
@@ -185,9 +185,8 @@ def summarize(
                 raise TypeError(f"`{name}` must be left out for layers, which as_layers reads; got {value!r}.")
         searched = {"random_seed": random_seed, "progressbar": progressbar}
         return summarize_layers(draws, clock, {"loss": loss, **options}, searched, prob=prob, modes=modes)
-    where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim}
-    where |= {"weights": one_of(weights, log_weights), "progressbar": progressbar}
-    posterior = clock("draws", _read, draws, var_name, model, **where)
+    where = Where(var_name, group, sample_dims, item_dim, weights, log_weights)
+    posterior = clock("draws", _read, draws, where, model, progressbar=progressbar)
     searched = {"random_seed": random_seed, "progressbar": progressbar}
     if isinstance(posterior, ScoredPairs):
         if prob != _PROB:
@@ -196,9 +195,9 @@ def summarize(
     return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, modes=modes)
 
 
-def _read(draws: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior | ScoredPairs:
-    with opened(draws, var_name, progressbar=progressbar) as (data, var_name):
-        return read_posterior(data, var_name, model, progressbar=progressbar, **where)
+def _read(draws: Any, where: Where, model: Any, *, progressbar: bool) -> Posterior | ScoredPairs:
+    with opened(draws, where, progressbar=progressbar) as (data, where):
+        return read_posterior(data, where, model, progressbar=progressbar)
 
 
 def summarize_posterior(

@@ -20,9 +20,9 @@ from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import read_fields, reading
 from posterior_consensus.sources.containers import group_dataset, has_groups
-from posterior_consensus.sources.conversion import find_source, found_draws, opened
-from posterior_consensus.sources.labels import one_of
+from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
+from posterior_consensus.sources.where import Where
 from posterior_consensus.summary.facts import headline, omissions
 from posterior_consensus.summary.record import SummaryRecord, write_tables
 from posterior_consensus.summary.references import bibtex, cited_keys
@@ -133,11 +133,10 @@ class Summary(SummaryRecord, display.Shown):
         >>> pc.results.Summary.from_dataset(tree["consensus"], tree).labels.values
         array([0, 0, 1], dtype=int32)
         """
-        weights = one_of(weights, log_weights)
-        where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
+        where = Where(var_name, group, sample_dims, item_dim, weights, log_weights)
         with reading(dataset, cls.__name__) as read:
-            with opened(draws, var_name, progressbar=False) as (data, var_name):
-                found = found_draws(data, var_name, model=model, **where, progressbar=False)
+            with opened(draws, where, progressbar=False) as (data, where):
+                found = find_source(data, where, model, progressbar=False).source.as_draws()
                 observed = observed_of(data, found)
             fields = read_fields(cls, read)
             consensus = fields["partition"]
@@ -309,18 +308,16 @@ class Posterior(NamedTuple):
         return self._replace(draws=self.draws.take(rows), logs=logs)
 
 
-def read_posterior(
-    data: Any, var_name: str | None, model: Any = None, *, group: str, **where: Any
-) -> Posterior | ScoredPairs:
+def read_posterior(data: Any, where: Where, model: Any = None, *, progressbar: bool = True) -> Posterior | ScoredPairs:
     """Read draws, data of the items and log densities from opened data, or scored pairs.
 
     Arguments are those of :func:`find_source`.
     """
-    found = find_source(data, var_name, model, group=group, **where)
+    found = find_source(data, where, model, progressbar=progressbar)
     if isinstance(found.source, ScoredPairs):
         return found.source
     draws = found.source.as_draws()
-    logs = log_of_draws(data, draws) if group == "posterior" else None
+    logs = log_of_draws(data, draws) if where.group == "posterior" else None
     return Posterior(draws, found.description, observed_of(data, draws), logs)
 
 

@@ -5,12 +5,15 @@ import pickle
 import re
 import subprocess
 import sys
+import typing
+from operator import attrgetter
 
 import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.results.display import Shown
 from posterior_consensus.runtime import names
+from tests.catalogue.functions import RECORDS
 from tests.helpers import check_all
 
 LABELS = [0, 0, 1, 1]
@@ -46,6 +49,22 @@ def test_names_of_the_package():
         with pytest.raises(AttributeError, match=r"attribute '\w+'\.$"):
             getattr(pc, name)
         assert not hasattr(pc, name)
+
+
+def test_a_figure_that_is_the_plot_of_a_result_is_found_by_its_name():
+    figures = {kind._figure.rpartition(".")[2] for kind in RECORDS if getattr(kind, "_figure", "")}
+    hidden = sorted(figures - set(pc.__all__))
+    assert {"plot_credible_ball", "plot_traces", "plot_modes", "plot_sequence"} <= set(hidden)
+    for figure in hidden:
+        for module in (pc, pc.diagnostics):
+            with pytest.raises(AttributeError) as error:
+                getattr(module, figure)
+            (call,) = re.findall(
+                rf"no attribute {figure!r}\. Did you mean `([\w.]+)\(\.\.\.\)\.plot\(\)`\?$", str(error.value)
+            )
+            returned = typing.get_type_hints(attrgetter(call)(pc))["return"]
+            kinds = typing.get_args(returned) or (returned,)
+            assert figure in {kind._figure.rpartition(".")[2] for kind in kinds}
 
 
 def test_attributes_of_results(draws):

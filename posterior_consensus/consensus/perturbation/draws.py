@@ -18,9 +18,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, gather
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, Result
 from posterior_consensus.kernels import ensemble, perturbation
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats, Integers
-
-Rows = npt.NDArray[np.intp]
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 
 _BITS = 53  # of a float
 
@@ -48,20 +46,20 @@ class ModelDraws(NamedTuple):
         """Number of labels (N,) of each draw, at least `n_clusters`."""
         return np.maximum(self.n_labels, n_clusters)
 
-    def of_items(self, items: Rows) -> ModelDraws:
+    def of_items(self, items: Positions) -> ModelDraws:
         """Select items of all draws, as an array; some clusters may then be empty."""
         if items.size == self.n_items and not self.in_blocks:
             return self
         labels = np.ascontiguousarray(self.labels.columns(items).T)
         return self._replace(labels=ArrayLabels(labels, self.labels.n_clusters), in_blocks=False)
 
-    def take(self, rows: Rows) -> ModelDraws:
+    def take(self, rows: Positions) -> ModelDraws:
         """Select draws of all items."""
         if rows.size == self.counts.size:
             return self
         return self._replace(labels=self.labels.take(rows), n_labels=self.n_labels[rows], counts=self.counts[rows])
 
-    def rarity(self, rows: Rows) -> Floats:
+    def rarity(self, rows: Positions) -> Floats:
         """Sum (n,) over the draws `rows` of the reciprocal sizes of an item's clusters."""
         labels = self.labels.take(rows)
         shares = 1 / labels.sizes[:, np.newaxis]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp, xlogy
 
-from posterior_consensus.consensus.perturbation.draws import ModelDraws, Rows
+from posterior_consensus.consensus.perturbation.draws import ModelDraws
 from posterior_consensus.consensus.perturbation.em import (
     ModelParameters,
     State,
@@ -24,7 +24,7 @@ from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.kernels import contingency
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.classical import k_means
 
@@ -183,7 +183,7 @@ def _log_priors(draws: ModelDraws, shares: Floats, parameters: list[ModelParamet
 
 
 @one_blas_thread()
-def as_independent(draws: ModelDraws, fitted: Mixture, chains: list[Rows]) -> ModelDraws:
+def as_independent(draws: ModelDraws, fitted: Mixture, chains: list[Positions]) -> ModelDraws:
     """Reduce the counts of draws so that they add up to an equivalent number of independent draws.
 
     Parameters
@@ -228,7 +228,7 @@ def _agreement_with_modes(draws: ModelDraws, fitted: Mixture) -> Floats:
     return agreement
 
 
-def _autocorrelation_time(values: Floats, chains: list[Rows]) -> float:
+def _autocorrelation_time(values: Floats, chains: list[Positions]) -> float:
     """Autocorrelation time of traces (N, P), pooled over the traces and the chains; at least 1."""
     variance, shortest = float(np.square(values).sum()), min(map(len, chains))
     if variance == 0 or shortest < FEWEST_DRAWS:
@@ -242,7 +242,7 @@ def _autocorrelation_time(values: Floats, chains: list[Rows]) -> float:
     return max(1.0, autocorrelation_time(correlation, shortest))
 
 
-def _runs(which: npt.NDArray[np.intp], chains: list[Rows]) -> npt.NDArray[np.intp]:
+def _runs(which: npt.NDArray[np.intp], chains: list[Positions]) -> npt.NDArray[np.intp]:
     """Number (N,) of the run of each draw, where `which` (N,) numbers the different partitions."""
     run = np.empty(which.size, np.intp)
     begun = 0

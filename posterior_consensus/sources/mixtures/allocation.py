@@ -12,6 +12,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, listing, warn
 from posterior_consensus.sources.containers import group_dataset, has_groups
 from posterior_consensus.sources.mixtures.model import (
@@ -34,23 +35,22 @@ from posterior_consensus.sources.mixtures.posterior import (
     per_item,
 )
 from posterior_consensus.sources.probabilities import draws_of_probabilities
+from posterior_consensus.sources.where import Where
 
 
 def draws_of_model(
     model: Any,
     data: Any,
+    where: Where,
     *,
-    var_name: str | None,
-    group: str,
     observed: Any = None,
     random_seed: RandomSeed = None,
     progressbar: bool,
 ) -> PartitionDraws:
     """Allocation probabilities from a model and its posterior, opened; arguments as in `allocation_probabilities`."""
-    check_arguments(model, data, var_name)
-    probabilities, log_density = _probabilities_of_variable(
-        model, group_dataset(data, group), var_name, group, observed, progressbar
-    )
+    check_arguments(model, data)
+    dataset = group_dataset(data, where.group)
+    probabilities, log_density = _probabilities_of_variable(model, dataset, where, observed, progressbar)
     *dims, item_dim, component_dim = (str(dim) for dim in probabilities.dims)
     draws = draws_of_probabilities(
         probabilities.load(), tuple(dims), (item_dim, component_dim), log=False, random_seed=random_seed
@@ -60,8 +60,8 @@ def draws_of_model(
     return replace(draws, log_density=log_density.reshape(draws.n_draws, draws.n_items))
 
 
-def check_arguments(model: Any, draws: Any, var_name: Any) -> None:
-    """Raise an error unless the arguments are a model, a posterior and a name."""
+def check_arguments(model: Any, draws: Any) -> None:
+    """Raise an error unless the arguments are a model and a posterior."""
     try:
         import pymc as pm
     except ModuleNotFoundError as error:
@@ -79,32 +79,25 @@ def check_arguments(model: Any, draws: Any, var_name: Any) -> None:
         raise TypeError(f"`model` must be a pymc.Model; got {type(model).__name__}.{hint}")
     if not (isinstance(draws, xr.Dataset) or has_groups(draws)):
         raise TypeError(f"`draws` must be an InferenceData, DataTree, Dataset or path; got {type(draws).__name__}.")
-    if var_name is not None and not isinstance(var_name, str):
-        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
 
 
 def _probabilities_of_variable(
-    model: Any,
-    dataset: xr.Dataset,
-    var_name: str | None,
-    group: str,
-    observed: Any,
-    progressbar: bool,
-) -> tuple[xr.DataArray, npt.NDArray[np.float64] | None]:
+    model: Any, dataset: xr.Dataset, where: Where, observed: Any, progressbar: bool
+) -> tuple[xr.DataArray, Floats | None]:
     """Probabilities over the sample dimensions, items and components, and the log densities (n_draws, *items).
 
     There are none for marginalized labels.
     """
     from pymc.distributions.shape_utils import change_dist_size
 
-    labels = marginalized_names(model)
+    var_name, labels = where.var_name, marginalized_names(model)
     if labels and (var_name is None or var_name in labels):
         if observed is not None:
             raise ValueError(
                 "`observed` must be None for labels that pymc-extras has marginalized; put the new data into the model "
                 "with pm.set_data."
             )
-        return conditional_probabilities(model, dataset, choice(labels, var_name), group, progressbar), None
+        return conditional_probabilities(model, dataset, choice(labels, var_name), where.group, progressbar), None
     core = find_mixture(model, var_name)
     new = None if observed is None else new_values(core, observed)
     value = value_of(model, core, None if new is None else as_data(core, new))
@@ -117,7 +110,7 @@ def _probabilities_of_variable(
             raise
         raise ValueError(per_item(value.type.shape)) from error
     density = Density.of(model, joint, takes_a_solver_per_item(sized, value))
-    draws = parameter_draws(model, density.variables, dataset, group)
+    draws = parameter_draws(model, density.variables, dataset, where.group)
     result, log_density = over_draws(density, draws, item_shape, progressbar)
     _warn_of_elements(core, result.shape[1:-1])
     items = dims_of(model, core.name)

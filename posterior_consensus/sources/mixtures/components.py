@@ -22,6 +22,7 @@ from posterior_consensus.sources.mixtures.allocation import (
 from posterior_consensus.sources.mixtures.model import ancestors, find_mixture, is_inflated, is_mixture
 from posterior_consensus.sources.mixtures.posterior import Density, parameter_draws
 from posterior_consensus.sources.parameters import Numbers, component_labels, n_components_of, parameters_by_draw
+from posterior_consensus.sources.where import Where
 
 Family = tuple[Any, dict[str, Floats]]
 
@@ -53,7 +54,7 @@ def is_model(value: Any) -> bool:
 
 
 def component_draws(
-    model: Any, data: Any, var_name: str | None, group: str, progressbar: bool
+    model: Any, data: Any, where: Where, progressbar: bool
 ) -> tuple[PartitionDraws, Numbers, list[Family]]:
     """From opened data, draws of the allocation, the component of each item, and the components' parameters by family.
 
@@ -62,12 +63,13 @@ def component_draws(
     ValueError
         If the model has no mixture, its components have unknown or different families, or parameters vary by item.
     """
-    check_arguments(model, data, var_name)
+    check_arguments(model, data)
+    var_name, group = where.var_name, where.group
     labels, as_sampled = _explicit_label(model, var_name), None
     if labels is None:
-        draws = draws_of_model(model, data, var_name=var_name, group=group, progressbar=progressbar)
+        draws = draws_of_model(model, data, where, progressbar=progressbar)
     else:
-        found = found_labels(data, labels.name, group, None, None)
+        found = found_labels(data, Where(labels.name, group))
         draws, as_sampled = draws_of_labels(*found), found[0]
     hidden = marginalized_names(model)
     if labels is None and hidden and (var_name is None or var_name in hidden):

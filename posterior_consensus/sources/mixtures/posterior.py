@@ -11,6 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
@@ -53,7 +54,7 @@ class ParameterDraws:
         named = zip(self.sample_dims, at, strict=True)
         return ", ".join(f"{dim} {self.coords[dim].values[k] if dim in self.coords else k}" for dim, k in named)
 
-    def distinct(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    def distinct(self) -> tuple[Positions, Positions]:
         """First row of each distinct draw, and the number of the distinct draw in every row."""
         n_draws = int(np.prod(self.shape))
         if not self.values:
@@ -177,7 +178,7 @@ def over_draws(
     draws: ParameterDraws,
     item_shape: tuple[int, ...] | None,
     progressbar: bool,
-) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.float64]]:
+) -> tuple[npt.NDArray[np.floating], Floats]:
     """Probabilities (n_draws, *items, components) and log densities (n_draws, *items), from the joint log densities.
 
     These are computed once per distinct draw.

@@ -1,0 +1,58 @@
+"""What input functions share: which variable of the data to read, and the weights of its draws."""
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, fields
+from typing import Any, NamedTuple
+
+
+class LogWeights(NamedTuple):
+    """Weights given as logarithms."""
+
+    values: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """The arguments of a public function that name the variable, with the weights of draws; checked once.
+
+    Attributes
+    ----------
+    weights : array_like, LogWeights or None
+    """
+
+    var_name: str | None = None
+    group: str = "posterior"
+    sample_dims: str | Sequence[str] | None = None
+    item_dim: str | None = None
+    weights: Any = None
+    log_weights: InitVar[Any] = None
+    component_dim: str | None = None
+
+    def __post_init__(self, log_weights: Any) -> None:
+        for argument in ("var_name", "item_dim", "component_dim"):
+            name = getattr(self, argument)
+            if name is not None and not isinstance(name, str):
+                raise TypeError(f"`{argument}` must be a name; got {name!r}.")
+        if self.item_dim is not None and self.item_dim == self.component_dim:
+            raise ValueError(f"`item_dim` and `component_dim` must differ; got {self.item_dim!r} for both.")
+        if log_weights is not None:
+            if self.weights is not None:
+                raise ValueError("`log_weights` must be left out where `weights` are given; got both.")
+            object.__setattr__(self, "weights", LogWeights(log_weights))
+
+    def check_no_variable(self) -> None:
+        """Raise an error if a variable is named for draws that are made already."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name != "weights" and value is not None and (field.name, value) != ("group", "posterior"):
+                raise ValueError(
+                    f"`{field.name}` must be left out for PartitionDraws, stores and accumulators, whose draws are "
+                    f"made already; got {value!r}."
+                )
+
+    def check_no_group(self) -> None:
+        """Raise an error if a group of tables or arrays is named."""
+        if self.group != "posterior":
+            raise ValueError(
+                f"`group` must be left out for tables and arrays, which have no groups; got {self.group!r}."
+            )
