@@ -71,10 +71,14 @@ def test_every_public_name_is_in_an_example_or_on_a_page_beside_the_reference():
     assert not [name for name in PUBLIC if name.rpartition(".")[2] not in shown]
 
 
-def test_help_and_reference_begin_with_the_ten_functions_of_an_analysis():
+def test_help_reference_and_the_page_for_programs_begin_with_the_ten_functions_of_an_analysis():
     listed = re.findall(r"^(\w+)  +\w", pc.__doc__, re.MULTILINE)
     first = re.search(r"autosummary::\n   :toctree: generated\n\n((?:   \w+\n)+)", text_of("api", "index.md"))[1]
     assert len(listed) == 10 and set(listed) == set(first.split()) <= set(TOP)
+    section = re.search(r"^## Ten calls.*?(?=^## )", text_of("llms.txt"), re.MULTILINE | re.DOTALL)[0]
+    assert set(
+        re.findall(r"pc\.(\w+)\(", "".join(re.findall(r"^```python\n.*?^```", section, re.MULTILINE | re.DOTALL)))
+    ) == set(listed)
     assert set(re.findall(r"`(\w+)`", pc.__doc__)) == {*MODULES, "plot_psm", "plot_"}
 
 
