@@ -27,7 +27,7 @@ from posterior_consensus.bounds.bound import status
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.plots.frame import save_figure
 from posterior_consensus.results import display
-from posterior_consensus.runtime.arguments import check_between, check_count, listing
+from posterior_consensus.runtime.arguments import check_between, check_count, check_left_out, listing
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree
@@ -255,9 +255,9 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
             layers = layers.isel(draw=kept)
         limited = {"seconds": clock.part(1.0), "prob": options.prob}
         return posterior_consensus.summarize(layers, **chosen, **searched, **limited)
-    with opened(_data(options), _where(options), progressbar=searched["progressbar"]) as (data, where):
+    with opened(_given_data(options), _where(options), progressbar=searched["progressbar"]) as (data, where):
         if isinstance(data, ScoredPairs):
-            _check_left_out(options)
+            _check_no_options_of_draws(options)
         where = replace(where, **_given_weights(options, data))
         posterior = clock("draws", read_posterior, data, where, progressbar=searched["progressbar"])
     if isinstance(posterior, ScoredPairs):
@@ -268,7 +268,7 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
     return summarize_posterior(clock, posterior, chosen, searched, prob=options.prob)
 
 
-def _check_left_out(options: argparse.Namespace) -> None:
+def _check_no_options_of_draws(options: argparse.Namespace) -> None:
     """Refuse options on draws with scored pairs."""
     for name in _OF_DRAWS:
         if getattr(options, name) != _parser().get_default(name):
@@ -309,9 +309,9 @@ def _layers(options: argparse.Namespace, *, progressbar: bool) -> Layers:
         }
         return replace(as_layers(of_layer, **weights), dim=options.layers, ordered=True)
     # A list of files, unopened, would be layers.
-    with opened(_data(options), _where(options), progressbar=progressbar) as (data, where):
+    with opened(_given_data(options), _where(options), progressbar=progressbar) as (data, where):
         if isinstance(data, ScoredPairs):
-            _check_left_out(options)
+            _check_no_options_of_draws(options)
         return as_layers(
             data,
             where.var_name,
@@ -328,7 +328,7 @@ def _by_stem(paths: Sequence[Path]) -> dict[str, Path]:
     return stems if len(stems) == len(paths) else {str(path): path for path in paths}
 
 
-def _data(options: argparse.Namespace) -> Any:
+def _given_data(options: argparse.Namespace) -> Any:
     """The file or files, or the runs or scored pairs in them if an option says how to read them."""
     if options.runs is not None:
         is_one = len(options.posterior) == 1
@@ -336,8 +336,7 @@ def _data(options: argparse.Namespace) -> Any:
         return posterior_consensus.as_runs(data, options.var, axis=axis, groups=options.groups, noise=options.noise)
     given = {name: getattr(options, name) for name in _OF_PAIRS if getattr(options, name) is not None}
     if len(options.posterior) > 1:
-        for name, value in given.items():
-            raise ValueError(f"`{name}` must be left out for several files, as scored pairs are in one; got {value!r}.")
+        check_left_out("several files, as scored pairs are in one", **given)
         return options.posterior
     return posterior_consensus.as_pair_similarity(options.posterior[0], **given) if given else options.posterior[0]
 

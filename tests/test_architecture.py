@@ -131,25 +131,19 @@ def test_a_method_is_added_by_its_function_and_a_line(monkeypatch):
 # Why a name may be defined in several files: a kernel has the name of the function or the record around it; a fact that
 # of its topic, of draws and of scored pairs; `stored_as.number` and `display.number` are read with their files' names.
 NAMED_BY_FILE = ("kernels/", "summary/facts.py", "summary/pair_facts.py", "results/stored_as.py")
-MOST_OF_A_HELPER = 2  # files with a private function of one name
 
 
 def names_by_file():
-    """The files that define a function or a class of each name, without those of NAMED_BY_FILE."""
+    """The files that define a function or a class of each name, private ones too, without those of NAMED_BY_FILE."""
     found = {}
     for file in PACKAGE.rglob("*.py"):
         path = file.relative_to(PACKAGE).as_posix()
         if not path.startswith(NAMED_BY_FILE):
             for node in ast.parse(file.read_text(encoding="utf-8")).body:
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "_":  # a branch by type
-                    found.setdefault((node.name, isinstance(node, ast.ClassDef)), set()).add(path)
+                    found.setdefault(node.name, set()).add(path)
     return found
 
 
 def test_one_name_is_one_thing():
-    twice = {
-        name: sorted(files)
-        for (name, is_class), files in names_by_file().items()
-        if len(files) > (1 if is_class or not name.startswith("_") else MOST_OF_A_HELPER)
-    }
-    assert not twice
+    assert not {name: sorted(files) for name, files in names_by_file().items() if len(files) > 1}

@@ -608,7 +608,7 @@ def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_p
 
 @pytest.fixture
 def short_pairs_page(monkeypatch):
-    monkeypatch.setattr("posterior_consensus.summary.report.pairs._page", lambda *_: "<!DOCTYPE html> short")
+    monkeypatch.setattr("posterior_consensus.summary.report.pairs._page_of_pairs", lambda *_: "<!DOCTYPE html> short")
 
 
 def test_a_pair_threshold_of_draws_is_that_of_binders_loss(labels, table, capsys):

@@ -274,7 +274,7 @@ def cocluster(
         rows = _Side(shares, n_row_clusters, n_column_clusters, n_clusterings, executor.stop)
         columns = _Side(sparse.csr_array(shares.T), n_column_clusters, n_row_clusters, n_clusterings, executor.stop)
         with waiting("Pairs of clusterings", progressbar=progressbar):
-            labels = _begin(rows, columns, n_starts, seeds[:-1], executor)
+            labels = _first_clusterings(rows, columns, n_starts, seeds[:-1], executor)
         trace = [_trace_row(given, rows, labels)]
         for _ in track(range(n_rounds), "Agreement of clusterings", progressbar=progressbar):
             if executor.stopped:
@@ -287,7 +287,7 @@ def cocluster(
                 break
     if executor.stopped:
         warn(f"The search was interrupted after {len(trace) - 1} rounds.")
-    of_rows, of_columns = _whole(given, labels)
+    of_rows, of_columns = _of_all_rows(given, labels)
     columns_of_trace = {
         name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*trace, strict=True), strict=True)
     }
@@ -361,7 +361,7 @@ class _Side:
         return labels
 
 
-def _begin(
+def _first_clusterings(
     rows: _Side, columns: _Side, n_starts: int, seeds: list[np.random.Generator], executor: Executor
 ) -> list[Integers]:
     """Clusterings of the rows (m, n) and columns, each pair optimized separately, the best of `n_starts` starts."""
@@ -387,7 +387,7 @@ def _begin(
     return [np.concatenate(one) for one in zip(*pairs, strict=True)]
 
 
-def _whole(given: Table, labels: list[Integers]) -> list[npt.NDArray[np.int32]]:
+def _of_all_rows(given: Table, labels: list[Integers]) -> list[npt.NDArray[np.int32]]:
     """Canonical clusterings of all rows and all columns, including rows and columns of zeros."""
     sums = (given.shares.sum(axis=1), given.shares.sum(axis=0))
     sides = ((given.full_rows, given.rows), (given.full_columns, given.columns))
@@ -402,7 +402,7 @@ def _whole(given: Table, labels: list[Integers]) -> list[npt.NDArray[np.int32]]:
 
 def _trace_row(given: Table, rows: _Side, labels: list[Integers]) -> tuple[float, float, float]:
     """Mean mutual information of a row and a column clustering, and the averaged Jaccard index of each side."""
-    of_rows, of_columns = (1.0 - mean_between(one, jaccard()) for one in _whole(given, labels))
+    of_rows, of_columns = (1.0 - mean_between(one, jaccard()) for one in _of_all_rows(given, labels))
     return _mutual_information(rows, labels), of_rows, of_columns
 
 

@@ -116,12 +116,12 @@ def _in_one_order(partitions: Any) -> Any:
     """Labels of partitions with named items, in the order of the first partition."""
     if isinstance(partitions, xr.DataArray) and not {"chain", "draw", "sample"} & set(partitions.dims):
         return partitions.values
-    if not isinstance(partitions, (list, tuple)) or not any(map(_has_names, partitions)):
+    if not isinstance(partitions, (list, tuple)) or not any(map(_names_items, partitions)):
         return partitions
     return np.stack([two_partitions(partitions[0], other)[1] for other in partitions])
 
 
-def _has_names(partition: Any) -> bool:
+def _names_items(partition: Any) -> bool:
     labels = of_result(partition, "labels", partition)
     return isinstance(labels, (pd.Series, xr.DataArray)) and labels.ndim == 1
 
@@ -364,7 +364,7 @@ def agreement_path(
         needing = [f"loss {record.name!r}"] * record.needs_draws
         sources = {name: as_source(one, *needing) for name, one in several.items()}
         items = next(iter(sources.values())).items
-        sources = {name: _reordered(one, items) for name, one in sources.items()}
+        sources = {name: _in_order_of_items(one, items) for name, one in sources.items()}
     if len(sources) < 2:
         parts = "chains" if several is not None else as_draws(draws).words.several_chains
         raise ValueError(
@@ -384,7 +384,7 @@ def agreement_path(
         elif any(not np.array_equal(one, partitions[0]) for one in partitions[1:]):  # equal ones stay equal
             _settle(chains, partitions, weight, rng)
         by_weight.append(np.stack(partitions))
-    return _record(sources, np.stack(by_weight), along, record, of_chains=several is None)
+    return _record_of_path(sources, np.stack(by_weight), along, record, of_chains=several is None)
 
 
 class _Chain:
@@ -455,7 +455,7 @@ def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
     return with_parameters(loss, a=(float(loss.parameters["a"]) + price) / (1.0 + price))
 
 
-def _reordered(source: PairSource, items: Items) -> PairSource:
+def _in_order_of_items(source: PairSource, items: Items) -> PairSource:
     order = source.items.order_of(items, "draws")
     return source if np.array_equal(order, np.arange(items.n_items)) else source.of_items(order)
 
@@ -478,7 +478,7 @@ def _visits(source: PairSource, partitions: npt.NDArray[Any], loss: PartitionLos
     return draws.samples.mean((np.arange(len(partitions))[:, np.newaxis] == nearest).astype(np.float64))
 
 
-def _record(
+def _record_of_path(
     sources: dict[Any, PairSource], labels: npt.NDArray[Any], prices: list[float], loss: PartitionLoss, of_chains: bool
 ) -> AgreementPath:
     """Build the record from the partitions (prices, m, n) of chains or analyses."""

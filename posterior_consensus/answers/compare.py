@@ -555,7 +555,7 @@ def compare_posteriors(
     even = [evenly(draws, n_matched) for draws in plain]
     distance, *potentials = matched(loss_matrix(even[0].labels, even[1], metric))
     between = _with_error(distance, even, potentials)
-    within = np.array([_within(draws, n_matched, metric) for draws in plain])
+    within = np.array([_distance_within(draws, n_matched, metric) for draws in plain])
     sizes = smaller_effective_size(plain[0]), smaller_effective_size(plain[1])
     tests = differences((a, b), sizes, metric, n_draws)
     of_pairs, of_items = _rows_of_similarities(a, b)
@@ -632,7 +632,7 @@ def _with_error(
     return value, float(np.hypot(*errors)), float(np.fmin(*sizes))
 
 
-def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:
+def _distance_within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:
     """Wasserstein distance between the first and the last chains, or between the halves of a single chain."""
     chains = draws.samples.sequences
     if len(chains) == 1:

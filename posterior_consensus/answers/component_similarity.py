@@ -73,13 +73,13 @@ def _log_affinities(distribution: Any, parameters: Parameters) -> Floats:
     if distribution is None:
         return _of_normals(parameters["mean"], parameters["cov"])
     full = {name: np.broadcast_to(v, shape).reshape(n_draws, n_components, -1) for name, v in parameters.items()}
-    _check(distribution, full)
+    _check_parameters(distribution, full)
     affinity = _affinity_of(distribution, full)
     features = range(next(iter(full.values())).shape[2])
     return np.sum([affinity({name: v[..., f] for name, v in full.items()}) for f in features], axis=0)
 
 
-def _check(distribution: Any, parameters: Parameters) -> None:
+def _check_parameters(distribution: Any, parameters: Parameters) -> None:
     """Raise ValueError if a parameter is invalid: SciPy's median is then NaN."""
     with np.errstate(all="ignore"):
         median = distribution.ppf(0.5, **parameters)
@@ -427,9 +427,9 @@ def component_similarity(
     >>> pc.credible_ball(similarity.partitions, best, loss="vi").radius
     0.0
     """
-    where = Where(var_name, group, weights=weights, log_weights=log_weights)
     if is_model(draws) and model is None:
         raise TypeError("`draws` must be the posterior of the model: component_similarity(idata, model=model).")
+    where = Where(var_name, group, weights=weights, log_weights=log_weights)
     if model is not None:
         if distribution is not None or parameters or where.weights is not None:
             raise TypeError(

@@ -198,7 +198,7 @@ def credible_ball(
     }
     share = inside.astype(np.float64)
     farthest = {name: np.flatnonzero(own & (distances >= distances[own].max() - tie)) for name, own in among.items()}
-    bounds, noise_from = _bounds(draws, distances, farthest), None
+    bounds, noise_from = _farthest_partitions(draws, distances, farthest), None
     for bound in bounds.values():
         bound.values = [numbered_as(labels, numbers, names)[0] for labels in bound.values]
     if draws.has_noise:
@@ -239,7 +239,9 @@ def _number_noise(partitions: list[Labels], first: int) -> None:
         labels[labels < 0] = places[labels < 0]
 
 
-def _bounds(draws: PartitionDraws, distances: Floats, farthest: dict[str, Positions]) -> dict[str, xr.DataArray]:
+def _farthest_partitions(
+    draws: PartitionDraws, distances: Floats, farthest: dict[str, Positions]
+) -> dict[str, xr.DataArray]:
     """Distinct partitions among the farthest rows, -1 for noise, in the order of the draws; all are read at once."""
     rows = np.unique(np.concatenate(list(farthest.values())))
     labels = draws.marked_labels(rows)

@@ -189,7 +189,7 @@ class PartitionDensity(HasLabels, Stored):
 
     def _kernel(self, partitions: Any) -> tuple[Floats, Samples, bool]:
         """Kernel of partitions against the training draws, these draws, and whether `partitions` is a single one."""
-        draws = _as_draws(self.training)
+        draws = _training_draws(self.training)
         judged, single = one_or_many(partitions, draws.items)
         rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
         return _Score(draws, self.loss, self.bandwidth).kernel(rows), draws.samples, single
@@ -512,6 +512,6 @@ def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:
     return np.minimum(p_values, 1.0)  # weights sum to 1 but for rounding
 
 
-def _as_draws(training: xr.DataArray) -> PartitionDraws:
+def _training_draws(training: xr.DataArray) -> PartitionDraws:
     items = Items.along(training, str(training.dims[1]))
     return PartitionDraws.of(training.values, samples=Samples.along(training), items=items)

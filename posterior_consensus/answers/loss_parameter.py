@@ -89,7 +89,7 @@ class LossPath(Stored):
     @property
     def parameter(self) -> str:
         """The pair threshold "tau" of Binder's loss, or the cost "a" of VI."""
-        return _family(self.loss.name)[0]
+        return _losses_along(self.loss.name)[0]
 
     def to_dataset(self) -> xr.Dataset:
         """Convert to a Dataset that any file format stores.
@@ -117,7 +117,7 @@ class LossPath(Stored):
         """
         read = super().from_dataset(dataset)
         dim, grid = read.parameter, read.table[_DIM].values
-        return read._along(dim, {dim: grid, "a": (dim, _costs(dim, grid))})
+        return read._along(dim, {dim: grid, "a": (dim, _separation_costs(dim, grid))})
 
     def _along(self, dim: str, coords: Mapping[str, Any]) -> Self:
         """Rename the dimension of the path."""
@@ -220,14 +220,16 @@ def loss_path(
     """
     source = as_source(draws).in_fixed_order()
     check_no_method(loss)
-    dim, factory = _family("binder" if loss is None and source.draws is None else loss)
+    dim, factory = _losses_along("binder" if loss is None and source.draws is None else loss)
     if dim == "a":
         source.as_draws("loss 'vi'")
     grid = _grid(dim, values)
     rng = as_generator(random_seed)
-    searched, stopped = _searched(source, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)
+    searched, stopped = _searched(
+        source, [factory(float(one)) for one in _separation_costs(dim, grid)], rng, options, progressbar
+    )
     grid, missing = grid[: len(searched)], tuple(grid[len(searched) :].tolist())
-    a = _costs(dim, grid)
+    a = _separation_costs(dim, grid)
     labels, expected, mcse, ess = _best_for_each(source, searched, a, factory)
     distances = [float(partition_loss(before, after)) for before, after in pairwise(labels)]
     of_pairs, precision, recall = _losses_and_shares(source, labels)
@@ -249,7 +251,7 @@ def loss_path(
     return LossPath(partitions, table, factory(), source.n_draws, stopped, missing, words=source.words)
 
 
-def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
+def _losses_along(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
     name = "vi" if loss is None else loss.lower() if isinstance(loss, str) else ""
     if name not in ("binder", "vi"):
         given = repr(loss) if isinstance(loss, str) else f"{type(loss).__name__} {loss}"
@@ -257,7 +259,7 @@ def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
     return ("tau", binder) if name == "binder" else ("a", vi)
 
 
-def _costs(dim: str, values: Floats) -> Floats:
+def _separation_costs(dim: str, values: Floats) -> Floats:
     """Cost a of separating in VI or Binder's loss, for each value of the parameter."""
     return 2 * (1 - values) if dim == "tau" else values
 

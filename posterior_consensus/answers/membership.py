@@ -103,7 +103,7 @@ class Membership(Stored):
     @property
     def own(self) -> xr.DataArray:
         """Probability of each item's own cluster, shape (n_items,)."""
-        return self.cluster.copy(data=_of_columns(self.probabilities, self.cluster.values)).rename("own")
+        return self.cluster.copy(data=_at_columns(self.probabilities, self.cluster.values)).rename("own")
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the items.
@@ -122,7 +122,7 @@ class Membership(Stored):
         columns = {
             "cluster": names[own],
             "probability": self.own.values,
-            "mcse": _of_columns(self.mcse.values, own),
+            "mcse": _at_columns(self.mcse.values, own),
             "other": names[other],
             "other_probability": others[items, other],
         }
@@ -242,18 +242,18 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
     own = draws.clusters_of(partition)
     check_size(draws.n_items, own.labels)
-    values, errors = _tables(draws, own)
+    values, errors = _with_elsewhere(draws, own)
     errors = draws.samples.probability_errors(values, errors)
     return as_membership(values, errors, own.labels, draws.items, own.names, own.numbers, words=draws.words)
 
 
 @singledispatch
-def _tables(draws: PartitionDraws, own: Clusters) -> tuple[Floats, Floats]:
+def _with_elsewhere(draws: PartitionDraws, own: Clusters) -> tuple[Floats, Floats]:
     """Probabilities (n, K + 1) that items are in clusters, or elsewhere, and their errors."""
     return _of_labels(draws, own)
 
 
-@_tables.register
+@_with_elsewhere.register
 def _(draws: AllocationDraws, own: Clusters) -> tuple[Floats, Floats]:
     return of_matched(matched_components(draws, own.labels), draws.probabilities, draws.samples)
 
@@ -318,7 +318,7 @@ def _(draws: AllocationDraws, labels: Labels, noise: int | None = None) -> OwnCl
     matched = matched_components(draws, labels)
     values, _ = of_matched(matched, draws.probabilities, draws.samples)
     outside = draws.n_items - _expected_inside(matched, draws.probabilities, labels)
-    return OwnClusters(_of_columns(values, labels), outside)
+    return OwnClusters(_at_columns(values, labels), outside)
 
 
 @own_membership.register
@@ -352,7 +352,7 @@ def _expected_inside(matched: Matched, probabilities: npt.NDArray[np.floating], 
     return np.concatenate(inside)
 
 
-def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
+def _at_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
     return np.asarray(table)[np.arange(columns.size), columns]
 
 

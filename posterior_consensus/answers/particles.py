@@ -838,14 +838,14 @@ def _as_particles(
     nearest, least = losses.argmin(axis=0), losses.min(axis=0)
     at_each = _indicators(nearest, len(losses))
     weights = draws.samples.mean(at_each)
-    at_modes = at_each if number is None else _nearest(found.modes.partitions, searched, loss)
+    at_modes = at_each if number is None else _nearest_draws(found.modes.partitions, searched, loss)
     # A particle belongs to the mode with most of its draws.
     mode = ((at_each * draws.weights) @ at_modes.T).argmax(axis=1)
     supposed, far, others = None, "", found.supposed.partitions
     if len(others) > len(at_modes):
         between = losses_between(others, loss)[np.triu_indices(len(others), 1)]
         far = f"{between.min():.3g} to " * (len(others) > 2) + display.quantity(between.max(), loss.unit, 3)
-        supposed = visits(searched, _nearest(others, searched, loss))
+        supposed = visits(searched, _nearest_draws(others, searched, loss))
     distance_mcse, distance_ess = draws.samples.mcse_and_ess(least)
     least_share = FEWEST / float(np.fmin(distance_ess, searched.samples.effective_draws))
     status, chains, verdict = judged(draws, at_modes, number, supposed, far, least_share, stopped)
@@ -886,7 +886,7 @@ def _indicators(values: npt.NDArray[np.integer[Any]], number: int) -> Floats:
     return (np.arange(number)[:, np.newaxis] == values).astype(np.float64)
 
 
-def _nearest(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+def _nearest_draws(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Indicators (M, N) of the draws nearest to each partition, the heaviest partition first."""
     indicators = _indicators(loss_matrix(partitions, draws, loss).argmin(axis=0), len(partitions))
     return indicators[np.argsort(-draws.samples.mean(indicators), kind="stable")]

@@ -99,7 +99,7 @@ def posterior_similarity_matrix(
     if nearest is not None:
         return _nearest(source, check_count("nearest", nearest))
     if threshold is not None:
-        return _above(source, check_threshold(threshold))
+        return _sparse_above(source, check_threshold(threshold))
     if items is not None:
         source = source.of_items(source.items.positions_of(items))
     source.check_memory("Ask for a part of it by `items`, `nearest` or `threshold`.")
@@ -128,7 +128,7 @@ def check_threshold(threshold: Any) -> float:
     return float(threshold)
 
 
-def _above(source: PairSource, threshold: float) -> csr_array:
+def _sparse_above(source: PairSource, threshold: float) -> csr_array:
     n, n_pairs = source.n_items, 0
     columns, values, counts = [], [], np.zeros(n + 1, np.int64)
     for first, second, similarity in source.pairs_above(threshold):

@@ -153,7 +153,7 @@ def fixed_pairs(instance: Instance, reduced: Floats, gap: float) -> tuple[Flags,
     return (costs >= gap) & ~instance.apart, costs <= -gap
 
 
-def _most_rows() -> int:
+def _most_rows_at_once() -> int:
     return int(_SHARE_OF_ROWS * memory.budget() / _BYTES_A_ROW)
 
 
@@ -162,7 +162,7 @@ def conflicts(instance: Instance) -> TrianglePrices:
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
     rows = np.empty((0, 3), np.int32)
-    while (count := packing.list_conflicts(weights, least, rows)) > _most_rows():
+    while (count := packing.list_conflicts(weights, least, rows)) > _most_rows_at_once():
         least = 1.25 * least + 0.02 * float(np.abs(weights).mean())
     rows = np.empty((count, 3), np.int32)
     packing.list_conflicts(weights, least, rows)
@@ -226,7 +226,7 @@ class Ascent:
         self.x = packing.relaxed_solution(self._lean(), size)
         kept = self.prices.values > 0
         rows, values = self.prices.rows[kept], self.prices.values[kept]
-        new = violated_rows(self.x, self._slack, _most_rows() - len(rows))
+        new = violated_rows(self.x, self._slack, _most_rows_at_once() - len(rows))
         if len(new):
             x = self.x.ravel()
             again = rows[x[rows[:, 0]] - x[rows[:, 1]] - x[rows[:, 2]] > self._slack / 2]

@@ -57,7 +57,7 @@ class BoundedLosses(NamedTuple):
     losses: str
 
 
-def _vi_bound(
+def _vi_lower_bound(
     draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
     """Return the higher of two bounds: the bound for any metric, and VI's own, which takes most of the budget.
@@ -98,7 +98,7 @@ def _binder_bound(
 _METRICS = [name for name, make in factories().items() if make().metric and name not in ("binder", "vi")]
 BOUNDS: dict[str, BoundedLosses] = {
     "binder": BoundedLosses(lambda loss: loss.as_binder() is not None, _binder_bound, "'binder' with any costs"),
-    "vi": BoundedLosses(lambda loss: loss == vi(), _vi_bound, "'vi'"),
+    "vi": BoundedLosses(lambda loss: loss == vi(), _vi_lower_bound, "'vi'"),
     "within_variance": BoundedLosses(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
     "metrics": BoundedLosses(
         lambda loss: loss.metric,

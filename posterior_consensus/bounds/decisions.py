@@ -58,7 +58,7 @@ class Decisions(NamedTuple):
         """Whether no earlier pair is of the same clusters with the same rise, by the same decision."""
         found = np.zeros(self.pairs.size, np.bool_)
         rises = self.increase.round(_DIGITS), *self.shifted.T.round(_OF_SHIFTED)
-        found[_numbered(*self.between.T, *rises)[1]] = True
+        found[_numbered_rows(*self.between.T, *rises)[1]] = True
         return found
 
     def take(self, at: Positions) -> Decisions:
@@ -180,7 +180,7 @@ class _Changes:
 
     def weight(self, one: Integers, other: Integers) -> Floats:
         """Weight of each pair of groups."""
-        return _entries(self.excess, one, other) + self.default * (self.sizes[one] * self.sizes[other])
+        return _entries_at(self.excess, one, other) + self.default * (self.sizes[one] * self.sizes[other])
 
     @cached_property
     def _is_small(self) -> Flags:
@@ -206,7 +206,7 @@ class _Changes:
         """
         between = np.sort(np.stack([self.clusters[one], self.clusters[other]], axis=1), axis=1)
         shifted = np.zeros((one.size, 2))
-        which, _ = _numbered(*between.T, np.round(increase, _DIGITS))
+        which, _ = _numbered_rows(*between.T, np.round(increase, _DIGITS))
         within = self.block_of[one] == self.block_of[other]
         looked = ~within | (np.bincount(which)[which] > 1)
         one, other, within = one[looked], other[looked], within[looked]
@@ -320,7 +320,7 @@ class _Changes:
         one, other = one[~joined], other[~joined]
         own, its = self.clusters[one], self.clusters[other]
         to_own, to_its = self._link(one, own), self._link(other, its)
-        union = _entries(self._between_clusters, own, its) + self.default * (self._records[own] * self._records[its])
+        union = _entries_at(self._between_clusters, own, its) + self.default * (self._records[own] * self._records[its])
         n = self.clusters.size
         union[self._forbidden_clusters.at(n + own, n + its)] = -np.inf
         ways = [to_own - self._link(one, its), to_its - self._link(other, own), -union]
@@ -359,7 +359,7 @@ class _Changes:
         """Sum of a group's weights with the other groups of a cluster; minus infinity if it must be apart from one."""
         own = self.clusters[group] == cluster
         others = self._records[cluster] - np.where(own, self.sizes[group], 0)
-        sums = _entries(self._links, group, cluster) + self.default * (self.sizes[group] * others)
+        sums = _entries_at(self._links, group, cluster) + self.default * (self.sizes[group] * others)
         sums[~own & self._forbidden_clusters.at(group, self.clusters.size + cluster)] = -np.inf
         return sums
 
@@ -376,7 +376,7 @@ class _Changes:
         return self._link(groups, self.clusters) - best
 
 
-def _numbered(*columns: npt.NDArray[Any]) -> tuple[Positions, Positions]:
+def _numbered_rows(*columns: npt.NDArray[Any]) -> tuple[Positions, Positions]:
     """Number of each row among the distinct rows of some columns, and the first row of each."""
     order = np.lexsort(columns)
     begins = np.zeros(order.size, np.bool_)
@@ -388,6 +388,6 @@ def _numbered(*columns: npt.NDArray[Any]) -> tuple[Positions, Positions]:
     return which, order[begins]
 
 
-def _entries(table: sparse.csr_array, rows: Integers, columns: Integers) -> Floats:
+def _entries_at(table: sparse.csr_array, rows: Integers, columns: Integers) -> Floats:
     """Entries of a sparse array at some places."""
     return np.asarray(table[rows, columns]).ravel() if rows.size else np.empty(0)

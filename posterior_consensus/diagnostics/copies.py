@@ -65,13 +65,13 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
     chains, names, shortest = draws.samples.chains, draws.samples.chain_names, draws.samples.shortest
     if len(chains) < 2:
         return Copies(names, [], [])
-    ids = _ids(draws, items)[np.concatenate(chains)]
+    ids = _numbers_of_draws(draws, items)[np.concatenate(chains)]
     ends = np.cumsum([rows.size for rows in chains])
     information = _information(ids, ends)
     wanted = 2 * np.log(ids.size) - np.log(_BY_CHANCE)
     shared = np.zeros((len(chains), len(chains)), np.int64)
     for length in {shortest, min(shortest, max(_FEWEST, int(np.ceil(_SHARE * shortest))))}:
-        shared = np.maximum(shared, _shared(ids, ends, length, information, wanted))
+        shared = np.maximum(shared, _most_shared(ids, ends, length, information, wanted))
     sizes = np.array([rows.size for rows in chains])
     equal = ((shared == sizes) & (sizes[:, np.newaxis] == sizes)) | np.eye(sizes.size, dtype=bool)
     groups = [
@@ -82,7 +82,7 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
     return Copies(names, groups, partly)
 
 
-def _ids(draws: PartitionDraws, items: PartitionDraws) -> Integers:
+def _numbers_of_draws(draws: PartitionDraws, items: PartitionDraws) -> Integers:
     """Numbers (N,) of the draws; equal draws have equal numbers."""
     if draws.counted_draws is None:
         return _distinct_numbers(_digests(draws.as_soft("`draws`").probabilities))
@@ -109,7 +109,7 @@ def _information(ids: Integers, ends: Integers) -> Floats:
     return np.append(0.0, np.cumsum(np.where(moves, -np.log(share[ids]), 0.0)))
 
 
-def _shared(ids: Integers, ends: Integers, length: int, information: Floats, wanted: float) -> Integers:
+def _most_shared(ids: Integers, ends: Integers, length: int, information: Floats, wanted: float) -> Integers:
     """Number of draws (C, C) of each chain in windows of this length that another chain shares."""
     windows, reach = ids, 1
     while reach < length:

@@ -147,7 +147,7 @@ def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss)
     n, distances = group.size, run_distances(some, loss)
     distance, error, _ = mean_distance(some, distances, loss)
     same = group[:, np.newaxis] == group
-    inside, outside = (_mean(distances, one & ~np.eye(n, dtype=bool)) for one in (same, ~same))
+    inside, outside = (_mean_distance(distances, one & ~np.eye(n, dtype=bool)) for one in (same, ~same))
     sizes = np.bincount(group)
     tested = 1 < sizes.size < n
     most_within, shift = _shift(distances, group) if tested else (np.nan, np.nan)
@@ -170,7 +170,7 @@ def _share(size: int, total: int) -> int:
     return max(2, size * _MOST_RUNS // total)
 
 
-def _mean(distances: Floats, pairs: Flags) -> float:
+def _mean_distance(distances: Floats, pairs: Flags) -> float:
     return float(np.sort(distances[pairs]).mean()) if pairs.any() else np.nan
 
 

@@ -76,21 +76,21 @@ def stacking_weights(draws: Any) -> xr.DataArray:
     length = logs.shape[1]
     if logs.size == 0:
         raise ValueError("`draws` must have an observation with a finite log likelihood in all draws; got none.")
-    estimates = np.array([[_left_out(one) for one in chain.T] for chain in logs])
+    estimates = np.array([[_density_left_out(one) for one in chain.T] for chain in logs])
     predictive, pareto_k = estimates[..., 0], estimates[..., 1]
-    weights = _stacked(np.exp(predictive - predictive.max(axis=0)).T)
+    weights = _mixture_weights(np.exp(predictive - predictive.max(axis=0)).T)
     coords = names | {"pareto_k": ("chain", pareto_k.max(axis=1))}
     values = np.repeat(weights[:, np.newaxis] / length, length, axis=1)
     return xr.DataArray(values, coords, ("chain", "draw"), "weights")
 
 
-def _left_out(logs: Floats) -> tuple[float, float]:
+def _density_left_out(logs: Floats) -> tuple[float, float]:
     """Leave-one-out log predictive density of an observation from its log likelihoods (L,), and the k-hat."""
     weighted = smoothed(Samples.of_one_chain(logs.size), -logs)
     return float(logsumexp(logs, b=weighted.samples.weights)), weighted.pareto_k
 
 
-def _stacked(densities: Floats) -> Floats:
+def _mixture_weights(densities: Floats) -> Floats:
     """Maximum likelihood weights (C,) of a mixture of known densities (I, C), by the EM algorithm."""
     weights = np.full(densities.shape[1], 1.0 / densities.shape[1])
     for _ in range(_MOST_STEPS):

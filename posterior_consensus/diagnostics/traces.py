@@ -93,7 +93,7 @@ def still_chains(draws: PartitionDraws, some: PartitionDraws) -> tuple[bool, Fla
     ends = np.cumsum([chain.size for chain in chains])
     for drawn in (some.backend, draws.backend):
         apart = np.zeros(rows.size, bool)
-        for _, found in drawn.map_blocks(_differ, rows, others):
+        for _, found in drawn.map_blocks(_differ_on, rows, others):
             apart |= found
         still = np.array([not part.any() for part in np.split(apart, ends)[:-1]])
         if some.n_items == draws.n_items or not still.any():
@@ -101,7 +101,7 @@ def still_chains(draws: PartitionDraws, some: PartitionDraws) -> tuple[bool, Fla
     return not apart.any(), still
 
 
-def _differ(labels: npt.NDArray[Any], items: slice, rows: Positions, others: Positions) -> Flags:
+def _differ_on(labels: npt.NDArray[Any], items: slice, rows: Positions, others: Positions) -> Flags:
     """Whether draws `rows[p]` and `others[p]` differ on these items."""
     return np.array([not np.array_equal(labels[row], labels[other]) for row, other in zip(rows, others, strict=True)])
 

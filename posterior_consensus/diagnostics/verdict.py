@@ -295,7 +295,7 @@ def _of_partitions(
     draws: PartitionDraws, names: list[object], odd: object, loss: PartitionLoss, seconds: float | None
 ) -> str:
     rows = draws.samples.chain == odd
-    rest, own = (_best(draws.take(np.flatnonzero(some)), loss, seconds) for some in (~rows, rows))
+    rest, own = (_central_optimum(draws.take(np.flatnonzero(some)), loss, seconds) for some in (~rows, rows))
     distance = float(losses_between(np.stack([rest, own]), loss)[0, 1])
     apart = f"at a distance of {display.quantity(distance, loss.unit, 3)}" if distance > 0 else "the same"
     k_rest, k_own = (display.counted(int(labels.max()) + 1, "cluster") for labels in (rest, own))
@@ -305,7 +305,7 @@ def _of_partitions(
     )
 
 
-def _best(draws: PartitionDraws, loss: PartitionLoss, seconds: float | None) -> Labels:
+def _central_optimum(draws: PartitionDraws, loss: PartitionLoss, seconds: float | None) -> Labels:
     """The best partition (n,) of a search from a central draw and one random order."""
     plain = draws.labels_only()
     starts = [central_draw(plain, plain.of_some_items()[1], loss)]

@@ -99,7 +99,7 @@ class DaskLabels(LabelBackend):
         if (items.start, items.stop) == (self._bounds[first], self._bounds[last]) and last == first + 1:
             return self._parts[first]
         offset, parts = items.start - int(self._bounds[first]), self._parts[first:last]
-        return self._client.submit(_joined, offset, items.stop - items.start, *parts, pure=False)
+        return self._client.submit(_joined_blocks, offset, items.stop - items.start, *parts, pure=False)
 
 
 def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
@@ -154,5 +154,5 @@ def _rows(labels: npt.NDArray[Any], items: slice, rows: slice | npt.NDArray[np.i
     return labels[rows]
 
 
-def _joined(first: int, n_items: int, *parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _joined_blocks(first: int, n_items: int, *parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate(parts, axis=1)[:, first : first + n_items]

@@ -115,7 +115,7 @@ def importance(samples: Samples, log_ratio: Floats, numbers: Any, most: int, ste
     seen = numbers[samples.weights > 0]
     ends = np.array([seen.min(), seen.max()])
     places = np.array([seen.min() - 1, seen.max() + 1])
-    fitted = _by_number(ratio, base, number, np.append(number, places))
+    fitted = _log_ratios_at(ratio, base, number, np.append(number, places))
     residuals = ratio - fitted[:-2]
     at_places = fitted[-2:] if np.ptp(number) else fitted[-2:] + steps
     at_places = at_places + logsumexp(residuals, b=base) - np.log(base.sum())  # a mean of ratios, not of logarithms
@@ -160,7 +160,7 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     return Smoothed(samples.weighted(weights), pareto_k, float(moved))
 
 
-def _by_number(ratio: Floats, base: Floats, number: Floats, at: Floats) -> Floats:
+def _log_ratios_at(ratio: Floats, base: Floats, number: Floats, at: Floats) -> Floats:
     """Log ratios `at` numbers of clusters, by least squares: a parabola of the number, as far as it has values."""
     centre, scale = number.mean(), max(float(np.ptp(number)), 1.0)
     degree = min(2, np.unique(number).size - 1)

@@ -282,7 +282,7 @@ class Inference:
         moved = True
         for _ in range(_ROUNDS):
             self._climb(fit, rng, far=moved)
-            _largest_first(fit)
+            _sort_views(fit)
             together, before = self.together(fit), fit.view
             self._update(fit, together)
             moved = bool(np.abs(fit.view - before).max() > _MOVED)
@@ -357,7 +357,7 @@ class Inference:
         return float(likelihood - divergence + chosen + within)
 
 
-def _largest_first(fit: Fit) -> None:
+def _sort_views(fit: Fit) -> None:
     """Sort the views by their numbers of experts, the order that maximizes the bound of stick breaking."""
     order = np.argsort(-fit.view.sum(axis=0), kind="stable")
     fit.view = fit.view[:, order]

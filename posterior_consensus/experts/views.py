@@ -391,7 +391,7 @@ def _as_views(
         bound=fit.bound,
         trace=xr.DataArray(fit.trace, dims="round", name="trace"),
         start_bounds=xr.DataArray(start_bounds, dims="start", name="start_bounds"),
-        coefficients=None if given is None else _coefficients(given, memberships, fit, kept, orders),
+        coefficients=None if given is None else _predictors(given, memberships, fit, kept, orders),
     )
 
 
@@ -402,7 +402,7 @@ def _by_appearance(soft: Floats) -> Any:
     return np.concatenate([appearing, np.setdiff1d(np.arange(soft.shape[1]), appearing)])
 
 
-def _coefficients(given: Features, memberships: Any, fit: Fit, kept: Any, orders: list[Any]) -> xr.Dataset:
+def _predictors(given: Features, memberships: Any, fit: Fit, kept: Any, orders: list[Any]) -> xr.Dataset:
     """Coefficients that predict the clusters of new items."""
     parts = [memberships.coefficients(fit.parameters[view]) for view in kept]
     means, sds = (

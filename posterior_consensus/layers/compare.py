@@ -292,7 +292,7 @@ def _partitions(
         options: dict[str, Any] = {"loss": loss, "random_seed": seed, "progressbar": False}
         return {name: consensus_partition(draws, **options) for name, draws in each}
     if isinstance(partitions, xr.DataArray) and partitions.ndim == 2:
-        partitions = _rows(partitions, layers)
+        partitions = _partitions_by_layer(partitions, layers)
     if isinstance(partitions, Mapping):
         partitions = dict(zip(layer_names(partitions), partitions.values(), strict=True))
     given = named_partitions(partitions, "partitions")
@@ -307,7 +307,7 @@ def _partitions(
     return {name: given[key] for name, key in named.items()}
 
 
-def _rows(partitions: xr.DataArray, layers: Layers) -> dict[Any, xr.DataArray] | list[xr.DataArray]:
+def _partitions_by_layer(partitions: xr.DataArray, layers: Layers) -> dict[Any, xr.DataArray] | list[xr.DataArray]:
     """Partition of each layer without the items that it lacks, by name if the rows have names."""
     dim = layers.dim if layers.dim in partitions.dims else partitions.dims[0]
     rows = [partitions.isel({dim: k}, drop=True) for k in range(partitions.sizes[dim])]

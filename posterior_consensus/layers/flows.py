@@ -64,7 +64,7 @@ def transitions_of(
     layers: Layers, reported: Mapping[Any, Labels], steps: list[Step], loss: PartitionLoss, prob: float
 ) -> list[Transition]:
     """What happens in each step, given the canonical labels (n_items,) of each layer's partition."""
-    targets = {name: _targets(draws, reported[name]) for name, draws in layers.items()}
+    targets = {name: _targets_of_draws(draws, reported[name]) for name, draws in layers.items()}
     n_clusters = {name: int(labels.max()) + 2 for name, labels in reported.items()}
 
     def of_step(step: Step) -> Transition:
@@ -89,13 +89,13 @@ def transitions_of(
             partner,
             losses,
             overlaps=_overlaps(drawn, layers.samples),
-            moved=_moved(matched, own, partner, shape[0] - 1, losses, layers.samples),
+            moved=_moves_of_items(matched, own, partner, shape[0] - 1, losses, layers.samples),
         )
 
     return list(in_order(of_step, ((step,) for step in steps)))
 
 
-def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
+def _targets_of_draws(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
     """Cluster of the partition for each cluster of each draw (R,), that after the last one for none."""
     n_clusters = int(labels.max()) + 1
     matched = matched_clusters(draws, draws.backend.joint_counts(labels))
@@ -115,14 +115,14 @@ def _flows(
     cells = np.flatnonzero(counts[samples.weights > 0].any(axis=0))
     counts = np.ascontiguousarray(counts[:, cells].T)
     mean = samples.mean(counts)
-    error = samples.error_by_batches(mean, lambda batch: _mean(counts[:, batch], samples.weights[batch]))
+    error = samples.error_by_batches(mean, lambda batch: _weighted_mean(counts[:, batch], samples.weights[batch]))
     weights = samples.weights if samples.is_weighted else None
     ends = np.quantile(counts, [(1 - prob) / 2, (1 + prob) / 2], axis=1, weights=weights, method="inverted_cdf")
     source, target = np.unravel_index(cells, shape)
     return source, target, np.stack([mean, error, *ends])
 
 
-def _mean(values: Floats, weights: Floats) -> Floats:
+def _weighted_mean(values: Floats, weights: Floats) -> Floats:
     return np.asarray(values @ weights / max(weights.sum(), _TINY))
 
 
@@ -132,11 +132,11 @@ def _overlaps(drawn: list[contingency.Vectors], samples: Samples) -> Floats:
         batch_of[batch] = number
     sums = np.zeros((len(samples.batches), drawn[0].labels.shape[1]))
     contingency.overlaps(drawn[0], drawn[1], samples.addends[0], batch_of, sums)
-    mean, error = _with_errors(sums, samples)
+    mean, error = _means_with_errors(sums, samples)
     return np.stack([np.minimum(mean, 1.0), error])
 
 
-def _moved(
+def _moves_of_items(
     matched: list[npt.NDArray[Any]],
     own: list[Labels],
     partner: npt.NDArray[np.integer],
@@ -157,13 +157,13 @@ def _moved(
         row[0] = addends @ moves
         row[1] = addends @ as_estimated - stays
         row[2] = row[1] - (_ODDS - 1) * stays
-    (moved, *leads), (error, *of_leads) = _with_errors(sums, samples)
+    (moved, *leads), (error, *of_leads) = _means_with_errors(sums, samples)
     size = np.fmin(samples.mcse_and_ess(losses)[1], samples.effective_draws)
     flags = (lead > CLEAR * of_lead for lead, of_lead in zip(leads, of_leads, strict=True))
     return np.stack([moved, samples.probability_errors(moved, error, size), *flags])
 
 
-def _with_errors(sums: Floats, samples: Samples) -> tuple[Floats, Floats]:
+def _means_with_errors(sums: Floats, samples: Samples) -> tuple[Floats, Floats]:
     """Means of functions, given their weighted sums over each batch of draws (B, ...), and standard errors."""
     addends, total = samples.addends
     first = {int(batch[0]): number for number, batch in enumerate(samples.batches)}

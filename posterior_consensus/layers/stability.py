@@ -158,9 +158,9 @@ class LayerStability(Stored):
         if not near:
             said = [f"It is unknown for which {self.dim} runs agree most, for want of four runs ({_ranged(values)})."]
         elif len(values) == len(without) + 1:
-            said = [f"The stability of {self.dim} {near[0]} is {_sized(of_best.iloc[0])}."]
+            said = [f"The stability of {self.dim} {near[0]} is {_stability_with_error(of_best.iloc[0])}."]
         elif len(near) == 1:
-            said = [f"Runs agree most for {self.dim} {near[0]}: stability {_sized(of_best.iloc[0])}."]
+            said = [f"Runs agree most for {self.dim} {near[0]}: stability {_stability_with_error(of_best.iloc[0])}."]
         else:
             every = f"none of the {len(near)} is clearly less stable"
             which = every if len(near) == len(values) else display.listed(near, _MOST_NAMED)
@@ -215,5 +215,5 @@ def _ranged(values: pd.Series) -> str:
     return f"stability {least}" if least == most else f"stability {least} to {most}"
 
 
-def _sized(row: pd.Series) -> str:
+def _stability_with_error(row: pd.Series) -> str:
     return f"{row['stability']:.3f} (error {row['stability_error']:.2g})"

@@ -80,7 +80,7 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     ['few', 'many']
     """
     aligned = isinstance(partitions, (AlignedPartitions, ClusterMatch))
-    names, labels, clusters, numbers = _aligned_columns(partitions) if aligned else _columns_of(partitions)
+    names, labels, clusters, numbers = _aligned_columns(partitions) if aligned else _columns_of_partitions(partitions)
     counts = [counted(int(np.sum(column >= 0)), "cluster") for column in numbers]
     captions = [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)]
     shares = [np.bincount(column) / column.size for column in labels]
@@ -103,7 +103,7 @@ def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opaciti
     from matplotlib.collections import PathCollection
     from matplotlib.colors import to_rgba_array
 
-    orders = _orders(tables)
+    orders = _orders_of_clusters(tables)
     ends = [_ends(column.shares[order], order) for column, order in zip(columns, orders, strict=True)]
     margin = max(-end.min() for end in ends)
     ax.set(xlim=(-_BLOCK, len(columns) - 1 + _BLOCK), ylim=(1 + margin, -margin), yticks=[])
@@ -123,7 +123,7 @@ def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opaciti
 
 
 def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
-    """Columns like :func:`_columns_of`; items that a partition lacks are in cluster -1."""
+    """Columns like :func:`_columns_of_partitions`; items that a partition lacks are in cluster -1."""
     if isinstance(aligned, ClusterMatch):
         rows = {"reference": aligned.reference.values, "partition": aligned.labels.values}
     else:
@@ -135,7 +135,7 @@ def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
     return list(rows), [canonical_labels(row + 1) for row in rows.values()], clusters, numbers
 
 
-def _columns_of(partitions: Any) -> _Columns:
+def _columns_of_partitions(partitions: Any) -> _Columns:
     """Names, canonical labels, names and colour numbers of clusters, in the order of the first partition's items."""
     is_marked = isinstance(partitions, (CredibleBall, Particles))
     noise_from = partitions.noise_from if is_marked else None
@@ -176,7 +176,7 @@ def _columns_of(partitions: Any) -> _Columns:
     return names, labels, [list(map(str, column.names)) for column in columns], _colour_numbers(columns)
 
 
-def _orders(tables: list[Floats]) -> list[Positions]:
+def _orders_of_clusters(tables: list[Floats]) -> list[Positions]:
     """Clusters of each column from the top, after sweeps by mean position; the order of fewest crossings is kept."""
     orders = [np.arange(tables[0].shape[0])] + [np.arange(table.shape[1]) for table in tables]
     best, fewest = list(orders), _crossings(tables, orders)

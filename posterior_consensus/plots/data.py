@@ -198,11 +198,11 @@ def plot_data(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['small (n = 2)', 'large (n = 1)']
     """
-    table = _table(data, partition)
+    table = _labelled_table(data, partition)
     if data is None:
         _check_places(features, table)
     similarity = np.ones(table.labels.size) if items is None else _similarity(items, table)
-    values, titles, dated = _shown(table, features)
+    values, titles, dated = _columns_shown(table, features)
     present: Flags = np.isfinite(values.sum(axis=1))
     if not present.any():
         raise ValueError("`data` must hold an item without a missing value; got none.")
@@ -227,7 +227,7 @@ def plot_data(
     return ax
 
 
-def _table(data: Any, partition: Any) -> Observed:
+def _labelled_table(data: Any, partition: Any) -> Observed:
     """The data with labels (-1 for unassigned items); zeros if there are no data."""
     is_partial = isinstance(partition, PartialPartition)
     labels = partition.labels + 1 if is_partial else partition
@@ -260,7 +260,7 @@ def _similarity(items: Any, table: Observed) -> Floats:
     return np.asarray(similarity, dtype=np.float64)
 
 
-def _shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str], list[bool]]:
+def _columns_shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str], list[bool]]:
     """The columns to plot, their names, and whether they are dates."""
     if features is None:
         return table.values, table.titles, [False] * len(table.features)

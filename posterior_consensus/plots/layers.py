@@ -260,7 +260,7 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     else:
         frame.label_some(grid[2], "x", np.array(captions))
     note = f" ({len(names)} of {left_out + len(names)})" * (left_out > 0)
-    _label_layers(grid[2], f"{_of_runs(comparison.dim)}{note}")
+    _label_layers(grid[2], f"{_axis_of_runs(comparison.dim)}{note}")
     return grid
 
 
@@ -273,7 +273,7 @@ def printed_layers(comparison: LayerComparison | LayerStability, width: Width, f
     return grid
 
 
-def _of_runs(dim: str) -> str:
+def _axis_of_runs(dim: str) -> str:
     """Name of the dimension of layers of runs on an axis."""
     return "group of runs" if dim == "layer" else dim
 

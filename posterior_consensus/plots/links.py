@@ -79,7 +79,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
         draw_closest(grid[1, 1], links)
         return grid
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
-    _draw_histogram(grid[0, 0], links.pairs["similarity"].values, links.within, "pairs")
+    _draw_pair_numbers(grid[0, 0], links.pairs["similarity"].values, links.within, "pairs")
     grid[0, 0].axvline(UNLIKELY, color=ink(), linewidth=0.8, linestyle=":", label="bounds of uncertain links")
     grid[0, 0].axvline(SURE, color=ink(), linewidth=0.8, linestyle=":")
     left_out = counted(_n_other_pairs(links), "pair")
@@ -89,7 +89,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     return grid
 
 
-def _draw_histogram(ax: Axes, probability: Floats, within: Flags, pairs: str) -> None:
+def _draw_pair_numbers(ax: Axes, probability: Floats, within: Flags, pairs: str) -> None:
     """Plot numbers of pairs by probability, within and between clusters of the partition, without bars.
 
     A logarithmic axis has no zero at which bars could begin, or at which one bar could stand on another.
@@ -114,7 +114,7 @@ def _n_other_pairs(links: Links | ScoredLinks) -> int:
 
 def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     """Plot numbers of scored pairs by probability, with the threshold."""
-    _draw_histogram(ax, links.pairs["probability"].values, links.joined, "scored pairs")
+    _draw_pair_numbers(ax, links.pairs["probability"].values, links.joined, "scored pairs")
     ax.set_xlabel(f"{_SCORE}\n(without {counted(_n_other_pairs(links), 'unscored pair')})")
     ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", label=f"threshold: {links.tau:.3g}")
     frame.legend_above(ax)

@@ -339,7 +339,7 @@ def plot_items_map(
     shares[: embedding.shape[1]] = own_in(embedding, "share").values
     ax = frame.new_axes(ax, figsize, 6.4, 4.4)
     numbers = numbers_for_colours(items.names)
-    _draw_items(ax, places, labels, numbers)
+    _draw_stack(ax, places, labels, numbers)
     _draw_exemplars(ax, places, labels, numbers, items.exemplars, source.items.names)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
@@ -349,7 +349,7 @@ def plot_items_map(
     return ax
 
 
-def _draw_items(ax: Axes, places: Floats, labels: npt.NDArray[np.int32], numbers: Integers) -> None:
+def _draw_stack(ax: Axes, places: Floats, labels: npt.NDArray[np.int32], numbers: Integers) -> None:
     """Plot a point for the items of a cluster at one position."""
     rows = np.column_stack([labels, places.round(_DIGITS)])
     _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)

@@ -236,7 +236,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     joined = merges.table[["first", "second"]].to_array().values.T[1:]
     losses = merges.table["expected_loss"].values
     leaves = _leaves(joined)
-    x, y, bars = _places(joined, losses, leaves)
+    x, y, bars = _places_of_unions(joined, losses, leaves)
     ax = frame.new_axes(ax, figsize, 5.8, 3.8)
     ax.add_collection(LineCollection(bars, colors=ink(), linewidths=1.2))
     frame.scatter_clusters(ax, x[leaves], y[leaves], numbers_of(merges.names)[leaves], s=50, zorder=3, clip_on=False)
@@ -263,7 +263,7 @@ def _leaves(joined: Integers) -> Integers:
     return np.array(below[-1])
 
 
-def _places(joined: Integers, losses: Floats, leaves: Integers) -> tuple[Floats, Floats, list[Floats]]:
+def _places_of_unions(joined: Integers, losses: Floats, leaves: Integers) -> tuple[Floats, Floats, list[Floats]]:
     """Positions of clusters and unions, and the lines that join them."""
     x, y = np.empty(2 * leaves.size - 1), np.empty(2 * leaves.size - 1)
     x[leaves], y[: leaves.size] = np.arange(leaves.size), losses[0]

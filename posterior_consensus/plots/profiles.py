@@ -94,7 +94,7 @@ def plot_cluster_profiles(
         caption = "line: standard deviation within the cluster;\ncell width: standard deviation of all items"
         _set_names(ax, "x", features)
     else:
-        _draw_points(ax, table.values[:, 0], table.labels, table.numbers)
+        _draw_by_cluster(ax, table.values[:, 0], table.labels, table.numbers)
         ax.set_xlabel(table.titles[0], wrap=True)
         caption = "line: quartiles of the cluster; tick: median"
     ax.set_title(caption, loc="left", fontsize="small")
@@ -103,7 +103,7 @@ def plot_cluster_profiles(
     return ax
 
 
-def _draw_points(ax: Axes, values: Floats, labels: Labels, numbers: Integers) -> None:
+def _draw_by_cluster(ax: Axes, values: Floats, labels: Labels, numbers: Integers) -> None:
     table = pd.DataFrame({"value": values, "cluster": labels})[np.isfinite(values)]
     table = table.sort_values(["cluster", "value"], kind="stable")
     groups = table.groupby("cluster")["value"]

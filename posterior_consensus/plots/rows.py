@@ -173,7 +173,7 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Positions)
     most = max(3, int(length / 50))
     if (along.name != items.dim or len(names) < most) and frame.label_items(ax, sides, names):
         return
-    places, texts, constant = _marks(values, most)
+    places, texts, constant = _marks_along(values, most)
     if values.dtype.kind not in "iufM" and places.size > 1 and np.all(np.diff(places) == 1):
         frame.label_some(ax, sides, values)
         return
@@ -182,7 +182,7 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Positions)
     frame.extend_label(ax, sides, f" ({constant})" if constant else "")
 
 
-def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]:
+def _marks_along(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]:
     """Positions in a row of ascending values, their texts, and the common part of the texts.
 
     A value is in the middle of its items, or between its neighbours if no item has it.

@@ -47,7 +47,7 @@ def draw_strips(
     items of noise.
     """
     items = Items.along(partitions[0], str(partitions[0].dims[0]))
-    first, *rest = (_marked(partition.values, noise_from) for partition in partitions)
+    first, *rest = (_with_noise(partition.values, noise_from) for partition in partitions)
     strips = [first, *(numbered_like(labels, first) for labels in rest)]
     names = [str(k) for k in range(max(int(labels.max()) + 1 for labels in strips))]
     if any((labels < 0).any() for labels in strips):
@@ -56,12 +56,12 @@ def draw_strips(
     return draw_numbered(ax, items, strips, names, captions, f"cluster of the {by}", order, strengths)
 
 
-def _marked(labels: Labels, noise_from: int | None) -> Labels:
+def _with_noise(labels: Labels, noise_from: int | None) -> Labels:
     """Labels (n,) with -1 for noise."""
     return labels if noise_from is None else np.where(labels < noise_from, labels, -1).astype(np.int32)
 
 
-def _of_modes(modes: PartitionModes) -> list[xr.DataArray]:
+def _labels_of_modes(modes: PartitionModes) -> list[xr.DataArray]:
     """Labels (n,) of each mode, with -1 for noise, and clusters from 0 without gaps."""
     if modes.is_noise is None:
         return list(modes.labels)
@@ -87,7 +87,7 @@ def draw_numbered(
     from matplotlib.patches import Rectangle
 
     first, numbers = strips[0], np.where(np.array(names) == NOISE, NUMBER_OF_NOISE, np.arange(len(names)))
-    changes = np.mean([_change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
+    changes = np.mean([_share_changed(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
     row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")
     for place, labels in enumerate(strips):
         shown = labels[row.at]
@@ -111,7 +111,7 @@ def _draw_strip(ax: Axes, place: int, values: npt.NDArray[Any], **style: Any) ->
     return ax.imshow(values[np.newaxis], extent=extent, aspect="auto", **style)
 
 
-def _change(one: Labels, other: Labels) -> Floats:
+def _share_changed(one: Labels, other: Labels) -> Floats:
     """Share (n,) of each item's co-members that change from one partition to another."""
     cells = np.unique(one.astype(np.int64) * (int(other.max()) + 1) + other, return_inverse=True)[1].ravel()
     common = np.bincount(cells)[cells]
@@ -270,7 +270,7 @@ def _changes(partitions: npt.NDArray[np.int32], weights: Floats) -> Floats:
     for k, other in itertools.combinations(range(len(partitions)), 2):
         weight = weights[k] * weights[other]
         total += weight
-        changes += weight * _change(partitions[k], partitions[other])
+        changes += weight * _share_changed(partitions[k], partitions[other])
     return changes / total if total > 0 else changes
 
 
@@ -328,7 +328,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
         for share, number, noise in zip(modes.shares, modes.n_clusters, modes.noise, strict=True)
     ]
     strengths = modes.memberships.max(modes.memberships.dims[-1:]).values
-    draw_strips(items, _of_modes(modes), captions, "first mode", order, list(strengths))
+    draw_strips(items, _labels_of_modes(modes), captions, "first mode", order, list(strengths))
     samples = Samples.along(modes.surprise)
     shown = np.nan_to_num(modes.responsibilities.values)[np.concatenate(samples.chains)]
     shades = LinearSegmentedColormap.from_list("responsibility", [to_rgba(ink(), 0.06), to_rgba(ink())])

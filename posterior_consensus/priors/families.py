@@ -189,7 +189,7 @@ def _add_chances(group: _Members, n_items: int, chances: Floats) -> None:
         log_chances = node.log_v(n_items, numbers)[0] + log_counts
         own = np.exp(log_chances - log_chances.max(initial=-np.inf))
         own /= own.sum()
-        if not _is_whole(own, numbers, most):
+        if not _has_nearly_all(own, numbers, most):
             least = 1e-300 if kept.size > 1 else _LEAST_CHANCE
             exact = occupancy.n_clusters_of_sequence(n_items, node.concentrations[0], group.discount, least)
             numbers = 1 + np.flatnonzero(exact)
@@ -198,7 +198,7 @@ def _add_chances(group: _Members, n_items: int, chances: Floats) -> None:
         chances[numbers - 1] += np.exp(node.log_weights[0]) * own
 
 
-def _is_whole(chances: Floats, numbers: Integers, most: float) -> bool:
+def _has_nearly_all(chances: Floats, numbers: Integers, most: float) -> bool:
     """Whether these numbers of clusters, among 1 to `most`, have nearly all the probability."""
     if not numbers.size:
         return False

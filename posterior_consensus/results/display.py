@@ -450,7 +450,7 @@ def latex_table(table: pd.DataFrame, caption: str, label: str) -> str:
         table = table.reset_index(names=[name or "" for name in table.index.names], allow_duplicates=True)
     kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in table.dtypes]
     table = with_decimals(table, "--")
-    rows = [_row(table.columns), *map(_row, table.itertuples(index=False, name=None))]
+    rows = [_latex_row(table.columns), *map(_latex_row, table.itertuples(index=False, name=None))]
     lines = [rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
     lines += [r"\bottomrule", r"\end{tabular}"]
     if caption or label:
@@ -459,7 +459,7 @@ def latex_table(table: pd.DataFrame, caption: str, label: str) -> str:
     return "\n".join(lines)
 
 
-def _row(values: Any) -> str:
+def _latex_row(values: Any) -> str:
     return " & ".join(map(_cell, values)) + r" \\"
 
 

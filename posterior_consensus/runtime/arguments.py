@@ -79,6 +79,13 @@ def listing(names: Iterable[Hashable]) -> str:
     return ", ".join(repr(str(name)) for name in names) or "none"
 
 
+def check_left_out(what: str, **given: Any) -> None:
+    """Raise an error if an argument is given that does not fit what came."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"`{name}` must be left out for {what}; got {value!r}.")
+
+
 def unknown_option(called: str, method: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:
     """Make the error for an argument that a function and its method do not take, with the method's own options."""
     hint = _NAMES_OF_ITEMS if name in ("names", "items", "item_names") else option_meant(name, known)

@@ -176,7 +176,7 @@ def random_perturbation(
     n_draws = check_count("n_draws", n_draws)
     rng = as_generator(random_seed)
     noise = _noise_of_draws(noise, n_draws)
-    shares = _shares_of_modes("modes", np.ones(1) if modes is None else modes, None)
+    shares = _as_shares("modes", np.ones(1) if modes is None else modes, None)
     probabilities = _cluster_shares(sizes, n_clusters)
     if truth is None:
         truths = rng.choice(n_clusters, size=(shares.size, n_items), p=probabilities)
@@ -214,10 +214,10 @@ def _cluster_shares(sizes: Any, n_clusters: int) -> Floats:
         if not 0 <= values <= 1 or n_clusters == 1:
             raise ValueError(f"`sizes` must be from 0 to 1 as a number, and of several clusters; got {sizes!r}.")
         return np.array([float(values), *[(1.0 - float(values)) / (n_clusters - 1)] * (n_clusters - 1)])
-    return _shares_of_modes("sizes", values, n_clusters)
+    return _as_shares("sizes", values, n_clusters)
 
 
-def _shares_of_modes(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
+def _as_shares(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
     shares = as_numbers(name, values)
     wrong_length = shares.ndim != 1 or shares.size == 0 or length not in (None, shares.size)
     if wrong_length or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1.0):

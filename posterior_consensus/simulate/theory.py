@@ -64,7 +64,7 @@ def chernoff_information(n_clusters: int, noise: npt.ArrayLike) -> Any:
     >>> print(round(chernoff_information(6, 0.45), 4))
     0.3106
     """
-    n_clusters = _classes(n_clusters)
+    n_clusters = _classes_of(n_clusters)
     values = as_numbers("noise", noise)
     if not np.all((values >= 0) & (values <= 1)):
         raise ValueError(f"`noise` must lie between 0 and 1; got {noise!r}.")
@@ -113,7 +113,7 @@ def bayes_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
     >>> print(f"{bayes_error(6, 0.45, n_draws=20):.2g}")
     0.00022
     """
-    n_clusters, noise, n_draws = _classes(n_clusters), _noise(noise), check_count("n_draws", n_draws)
+    n_clusters, noise, n_draws = _classes_of(n_clusters), _noise(noise), check_count("n_draws", n_draws)
     q = noise / n_clusters
     either = 1.0 - noise + 2 * q
     named = np.arange(n_draws + 1)
@@ -163,7 +163,7 @@ def oracle_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
     >>> print(f"{oracle_error(6, 0.65, n_draws=20):.3f}")
     0.043
     """
-    n_clusters, noise, n_draws = _classes(n_clusters), _noise(noise), check_count("n_draws", n_draws)
+    n_clusters, noise, n_draws = _classes_of(n_clusters), _noise(noise), check_count("n_draws", n_draws)
     votes = stats.binom.pmf(np.arange(n_draws + 1), n_draws, 1.0 - noise + noise / n_clusters)
     lost = np.array([_lost(a, n_draws - a, n_clusters - 1) for a in range(n_draws + 1)])
     return float(votes @ lost)
@@ -276,7 +276,7 @@ def similarity_moments(n_clusters: int, noise: float, *, n_draws: int = 1) -> Si
     >>> print(round(moments.within, 4), round(moments.between, 4))
     0.4187 0.1163
     """
-    n_clusters, noise, n_draws = _classes(n_clusters), _noise(noise), check_count("n_draws", n_draws)
+    n_clusters, noise, n_draws = _classes_of(n_clusters), _noise(noise), check_count("n_draws", n_draws)
     xi = noise * (2 - noise)
     means = 1 - xi * (1 - 1 / n_clusters), xi / n_clusters
     within_sd, between_sd = (math.sqrt(mean * (1 - mean) / n_draws) for mean in means)
@@ -386,7 +386,7 @@ def refined_error_bound(n_clusters: int, noise: float, *, n_draws: int, slack: f
     return math.exp(-(1 - slack) * check_count("n_draws", n_draws) * rate)
 
 
-def _classes(n_clusters: Any) -> int:
+def _classes_of(n_clusters: Any) -> int:
     if check_count("n_clusters", n_clusters) == 1:
         raise ValueError("`n_clusters` must be at least 2: one cluster cannot be mistaken for another.")
     return int(n_clusters)

@@ -78,7 +78,11 @@ def _listed(store: Path) -> tuple[Items | None, list[_Batch], int]:
     if not lines or not all(map(_is_whole, lines)) or _is_whole(rest[:-1]):  # the last line end is another character
         raise _damaged(store / _LIST)
     items, *batches = (json.loads(line[9:]) for line in lines)
-    return items and _items_named(*items), [_Batch(*batch) for batch in batches], sum(len(line) + 1 for line in lines)
+    return (
+        items and _items_of_names(*items),
+        [_Batch(*batch) for batch in batches],
+        sum(len(line) + 1 for line in lines),
+    )
 
 
 def _labels_in(store: Path | None, batches: list[_Batch], items: Items | None) -> list[Kept]:
@@ -120,7 +124,7 @@ def _locked_directory(path: Path) -> BaseFileLock | None:
     return locked(path, path / _LOCK) if os.access(path, os.W_OK) else None
 
 
-def _items_named(n_items: int, dim: str, names: list[Any] | None = None) -> Items:
+def _items_of_names(n_items: int, dim: str, names: list[Any] | None = None) -> Items:
     return Items(n_items, dim, xr.Coordinates({} if names is None else {dim: names}))
 
 
@@ -195,9 +199,9 @@ class PartitionAccumulator(display.Shown):
             raise ValueError(f"`item_dim` must be a name other than those of the draws' dimensions; got {item_dim!r}.")
         self.batch_size = check_count("batch_size", batch_size)
         self.store = None if store is None else as_store(store)
-        names = _as_names(items)
+        names = _checked_names(items)
         self._item_dim = item_dim
-        self._items = None if names is None else _items_named(len(names), item_dim or "item", names)
+        self._items = None if names is None else _items_of_names(len(names), item_dim or "item", names)
         self._batches: list[_Batch] = []  # in the directory
         self._n_labels, self._n_listed = 0, 0  # bytes of these in its files
         self._kept: list[Kept] = []  # complete batches in memory
@@ -247,7 +251,7 @@ class PartitionAccumulator(display.Shown):
                 f"`labels` must be of shape (n_items,) or (n_draws, n_items), and not empty; got {values.shape}."
             )
         values = np.atleast_2d(values)
-        items = self._items or _items_named(values.shape[1], self._item_dim or "item")
+        items = self._items or _items_of_names(values.shape[1], self._item_dim or "item")
         if values.shape[1] != items.n_items:
             raise ValueError(f"`labels` must label all {items.n_items} items; got {values.shape[1]} labels.")
         rows, _ = canonical_rows(*as_codes(values, "`labels`"))
@@ -403,7 +407,7 @@ def _summed(sizes: list[tuple[int, int]]) -> dict[int, int]:
     return {chain: sum(size for one, size in sizes if one == chain) for chain in chains}
 
 
-def _as_names(items: Any) -> list[Any] | None:
+def _checked_names(items: Any) -> list[Any] | None:
     if items is None:
         return None
     if isinstance(items, AbstractSet):

@@ -107,7 +107,7 @@ def load_example(name: str | None = None) -> Any:
     Name: galaxies, dtype: ...
     """
     if name is None:
-        return _listed()
+        return _list_of_examples()
     if not isinstance(name, str) or name not in _EXAMPLES:
         raise ValueError(f"`name` must be one of {listing(_EXAMPLES)}; got {name!r}.")
     example = _EXAMPLES[name]
@@ -118,7 +118,7 @@ def load_example(name: str | None = None) -> Any:
             return _of_installed_arviz(file.load())
 
 
-def _listed() -> pd.DataFrame:
+def _list_of_examples() -> pd.DataFrame:
     rows = {
         name: ("table" if example.file.endswith(".csv") else "posterior", example.about)
         for name, example in _EXAMPLES.items()

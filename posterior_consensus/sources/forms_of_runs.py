@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import Items, coords_of, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import HasLabels, as_array, of_result
-from posterior_consensus.runtime.arguments import listing, warn
+from posterior_consensus.runtime.arguments import check_left_out, listing, warn
 from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
@@ -62,11 +62,11 @@ def is_files(data: Any) -> bool:
 def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:
     """Labels of each run; runs of different items if `is_partial`, with NaN for those that a run did not have."""
     if has_observations(data):
-        _left_out("axis", axis, "an object with `obs`, whose runs are columns")
+        check_left_out("an object with `obs`, whose runs are columns", axis=axis)
         if keys is None:
             raise ValueError(
                 "`keys` must name the columns of `obs` that are runs, or be a pattern such as 'leiden_*'; present: "
-                f"{_some(data.obs.columns)}."
+                f"{_some_names(data.obs.columns)}."
             )
         chosen, unnamed = _columns_matching(data.obs.columns, keys)
         _check_names(data.obs_names, "Make the names differ, by adata.obs_names_make_unique().")
@@ -85,11 +85,11 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
             "draws of chains are read by as_partition_draws."
         )
     if isinstance(data, Mapping):
-        _left_out("axis", axis, "a dict of label vectors")
+        check_left_out("a dict of label vectors", axis=axis)
         names = pd.Index(list(data), tupleize_cols=False)
         names = names if keys is None else names[_columns_matching(names, keys)[0]]
         return _of_vectors([data[name] for name in names], names, is_partial=is_partial)
-    _left_out("keys", keys, "arrays and sequences, whose runs have no names")
+    check_left_out("arrays and sequences, whose runs have no names", keys=keys)
     if isinstance(data, (list, tuple)) and axis in (None, 0):
         has_rows = all(isinstance(one, (list, tuple, np.ndarray)) for one in data)
         if axis is None and has_rows and len({len(one) for one in data}) == 1:
@@ -117,12 +117,7 @@ def _warn_if_transposed(rows: npt.NDArray[Any], shape: tuple[int, ...], are: str
         )
 
 
-def _left_out(argument: str, given: Any, what: str) -> None:
-    if given is not None:
-        raise ValueError(f"`{argument}` must be left out for {what}; got {given!r}.")
-
-
-def _some(names: Iterable[Hashable]) -> str:
+def _some_names(names: Iterable[Hashable]) -> str:
     names = list(names)
     return listing(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
 
@@ -141,10 +136,10 @@ def _columns_matching(names: pd.Index, keys: Keys) -> tuple[list[int], frozenset
         if not at:
             begin = isinstance(key, str) and any(str(name).startswith(key) for name in names)
             hint = f" Did you mean '{key}*'?" if begin else ""
-            raise ValueError(f"`keys` must match columns; got {key!r}, present: {_some(names)}.{hint}")
+            raise ValueError(f"`keys` must match columns; got {key!r}, present: {_some_names(names)}.{hint}")
         found |= {k: is_named or found.get(k, False) for k in at}
     if not found:
-        raise ValueError(f"`keys` must match columns; got none, present: {_some(names)}.")
+        raise ValueError(f"`keys` must match columns; got none, present: {_some_names(names)}.")
     return list(found), frozenset(place for place, is_named in enumerate(found.values()) if not is_named)
 
 
@@ -152,7 +147,7 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
     """Runs in the columns of a table, or in its rows if `axis` is 0."""
     if axis not in (None, 0, 1):
         raise ValueError(f"`axis` must be 0 if rows of a table are runs, or 1 if columns are; got {axis!r}.")
-    table = _with_names(table)
+    table = _named_by_first_column(table)
     by_row = [name for name in table.index.names if says_draw(name, _RUN)]
     if axis is None and by_row:
         raise ValueError(
@@ -169,23 +164,23 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
     return _of_columns(table, table.index)._replace(unnamed=unnamed)
 
 
-def _with_names(table: pd.DataFrame) -> pd.DataFrame:
+def _named_by_first_column(table: pd.DataFrame) -> pd.DataFrame:
     """Make the first column the index if it is text without repetition, and no labels like those of the second."""
-    if table.shape[1] < 2 or not _is_count(table.index):
+    if table.shape[1] < 2 or not _counts_from_0(table.index):
         return table
     first, second = table.iloc[:, 0], table.iloc[:, 1]
     has_names = pd.api.types.infer_dtype(first) == "string" and first.is_unique and not second.isin(first).any()
     return table.iloc[:, 1:].set_axis(pd.Index(first), axis=0) if has_names else table
 
 
-def _is_count(index: pd.Index) -> bool:
+def _counts_from_0(index: pd.Index) -> bool:
     """Whether an index counts from 0."""
     return index.nlevels == 1 and index.equals(pd.RangeIndex(len(index)))
 
 
 def _of_columns(table: pd.DataFrame, index: pd.Index) -> Runs:
     columns = (table.iloc[:, k] for k in range(table.shape[1]))
-    names = None if _is_count(table.columns) else table.columns
+    names = None if _counts_from_0(table.columns) else table.columns
     return Runs(columns, table.shape[1], names, _items_named(index))
 
 
@@ -193,7 +188,7 @@ def _items_named(index: pd.Index) -> Items:
     """Items of these names, along a dimension of the index's name."""
     _check_names(index, "Make the names differ, or leave them out, as reset_index(drop=True) does.")
     dim = "item" if index.name is None or says_draw(index.name, ("sample", *_RUN)) else str(index.name)
-    return Items(len(index), dim, xr.Coordinates() if _is_count(index) else coords_of(index, dim))
+    return Items(len(index), dim, xr.Coordinates() if _counts_from_0(index) else coords_of(index, dim))
 
 
 def _check_names(index: pd.Index, remedy: str) -> None:
@@ -204,8 +199,7 @@ def _check_names(index: pd.Index, remedy: str) -> None:
 
 def _of_files(paths: Sequence[Path], keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:
     """A run of each file, named by it."""
-    for argument, given in (("keys", keys), ("axis", axis)):
-        _left_out(argument, given, "several files, of one run each")
+    check_left_out("several files, of one run each", keys=keys, axis=axis)
     check_once(paths)
     stems = [path.name.split(".")[0] for path in paths]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
@@ -221,7 +215,7 @@ def _of_files(paths: Sequence[Path], keys: Keys | None, axis: int | str | None, 
 def _of_file(path: Path) -> pd.Series:
     """Labels of a file, by the names of its items if it has these in its first column or index."""
     table = pd.DataFrame(read_table(path))
-    if table.shape[1] == 2 and _is_count(table.index):
+    if table.shape[1] == 2 and _counts_from_0(table.index):
         table = table.iloc[:, 1:].set_axis(pd.Index(table.iloc[:, 0]), axis=0)
     if table.shape[1] != 1:
         raise ValueError(

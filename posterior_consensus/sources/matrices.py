@@ -20,7 +20,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Flags, Floats
-from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.runtime.arguments import check_left_out, listing
 from posterior_consensus.runtime.tolerances import ROUNDING, SINGLE
 from posterior_consensus.sources.conversion import found_labels, opened
 from posterior_consensus.sources.formats import format_of
@@ -200,7 +200,7 @@ def as_pair_similarity(
     if missing is not None:
         if missing != "pairwise":
             raise ValueError(f"`missing` must be 'pairwise' or None; got {missing!r}.")
-        _check_left_out({**of_pairs, **limits}, "labels of which some are missing")
+        check_left_out("labels of which some are missing", **of_pairs, **limits)
         return pairwise_similarity(data, where)
     if var_name is not None or where.weights is not None:
         raise ValueError(
@@ -225,12 +225,12 @@ def _found_similarities(
     is_path, is_named = isinstance(data, (str, Path)), any(name is not None for name in table.values())
     if sparse.issparse(data) or isinstance(data, PairSource):
         has_pairs = limits["must_link"] is not None or limits["cannot_link"] is not None
-        _check_left_out({"probability": table["probability"]} if has_pairs else table, "similarities made already")
+        check_left_out("similarities made already", **({"probability": table["probability"]} if has_pairs else table))
     elif is_named or is_table_of_pairs(data):
         return read_pairs(data, **table, **options)
     if sparse.issparse(data):
         return of_sparse(data, **options)
-    _check_left_out({name: of_pairs[name] for name in ("items", "unscored")}, "a matrix or draws, of all pairs")
+    check_left_out("a matrix or draws, of all pairs", items=of_pairs["items"], unscored=of_pairs["unscored"])
     if is_path and format_of(data).content is not None:
         return _of_matrix(read_matrix(data), item_dim)
     with opened(data) as (found, _):
@@ -239,12 +239,6 @@ def _found_similarities(
         if item_dim not in (None, found.items.dim):
             raise ValueError(f"`item_dim` must be None or {found.items.dim!r}, the items' dimension; got {item_dim!r}.")
         return found
-
-
-def _check_left_out(given: Mapping[str, Any], what: str) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"`{name}` must be left out for {what}; got {value!r}.")
 
 
 def _of_matrix(matrix: Any, item_dim: str | None) -> PairSimilarity:
@@ -361,7 +355,7 @@ def _of_present(together: PartitionDraws, present: PartitionDraws) -> PairSimila
     _check_held(held, together.items, together.samples.words.draw)
     values = _n_together(together) / held
     np.fill_diagonal(values, 1.0)
-    return PairSimilarity(together.items, values, _errors(together, present, values), together.samples)
+    return PairSimilarity(together.items, values, _batch_errors(together, present, values), together.samples)
 
 
 @contextmanager
@@ -432,7 +426,7 @@ def _check_held(held: Floats, items: Items, draw: str) -> None:
     )
 
 
-def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -> Floats:
+def _batch_errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -> Floats:
     """Standard errors (n, n) by batch means over the draws that contain a pair; NaN with fewer than two batches."""
     samples = together.samples
     if not samples.has_errors:

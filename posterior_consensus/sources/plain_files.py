@@ -33,8 +33,8 @@ def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[An
         If it cannot be read or is ambiguous.
     """
     if isinstance(data, (str, Path)):
-        return _read(Path(data), var_name)
-    return _chains([Path(path) for path in data], var_name)
+        return _read_one(Path(data), var_name)
+    return _chains_of_files([Path(path) for path in data], var_name)
 
 
 def read_numbers(path: str | Path) -> npt.NDArray[Any]:
@@ -77,9 +77,9 @@ def read_columns(path: str | Path, columns: Sequence[str], names: Sequence[str])
     return read(Path(path), columns, names)
 
 
-def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+def _chains_of_files(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
     check_once(paths)
-    chains = [_read(path, var_name) for path in paths]
+    chains = [_read_one(path, var_name) for path in paths]
     shapes = [one.shape for one in chains]
     if all(isinstance(one, np.ndarray) and one.ndim == 3 and one.dtype.kind == "f" for one in chains):
         other = next((k for k, shape in enumerate(shapes) if shape != shapes[0]), None)
@@ -124,7 +124,7 @@ def _chain(table: pd.DataFrame | npt.NDArray[Any], path: Path) -> pd.DataFrame:
     )
 
 
-def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+def _read_one(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
     table = content_of(path, var_name)
     if isinstance(table, np.ndarray):
         return table

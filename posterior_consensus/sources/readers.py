@@ -32,7 +32,7 @@ def columns_of_text(path: Path) -> list[str]:
         _, line, _ = _first_lines(path)
     except (OSError, ValueError, EOFError):  # which reading the table explains
         return []
-    return _fields(line, _separator(line))
+    return _fields_of_line(line, _separator(line))
 
 
 def read_columns_of_text(path: Path, columns: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
@@ -110,7 +110,7 @@ def read_text(path: Path) -> pd.DataFrame:
     try:
         comments, line, second = _first_lines(path)
         separator = _separator(line)
-        names = _fields(line, separator)
+        names = _fields_of_line(line, separator)
         names_rows = all(_is_named_row(one, separator) for one in (line, second))
         has_names = not names_rows and ('"' in line or not all(map(_is_number, names)))
         table = pd.read_csv(
@@ -149,7 +149,7 @@ def _first_lines(path: Path) -> tuple[str, str, str]:
                 table.append(line)
             if len(table) == 2:
                 break
-    fields = [_fields(line, ",") for line in (*head[:1], *table[:1])]
+    fields = [_fields_of_line(line, ",") for line in (*head[:1], *table[:1])]
     is_stan = len(fields) == 2 and len(fields[0]) != len(fields[1]) and not all(map(_is_number, fields[1]))
     line, second, *_ = [*(table if is_stan else head), "", ""]  # a line of names may begin like a comment
     return "\n".join(head) if is_stan else "", line, second
@@ -169,13 +169,13 @@ def _n_warmup(comments: str) -> int:
     return -(-int(settings["num_warmup"]) // int(settings.get("thin", 1)))
 
 
-def _fields(line: str, separator: str) -> list[str]:
+def _fields_of_line(line: str, separator: str) -> list[str]:
     return next(csv.reader([line], delimiter=separator)) if len(separator) == 1 else line.split()
 
 
 def _is_named_row(line: str, separator: str) -> bool:
     """Whether a line is a name, quoted or not a number, followed by unquoted numbers."""
-    first, *labels = _fields(line, separator) or [""]
+    first, *labels = _fields_of_line(line, separator) or [""]
     return (
         bool(labels)
         and first.strip('"') != ""

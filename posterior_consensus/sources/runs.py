@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonica
 from posterior_consensus.ensemble.samples import RunSamples, Samples
 from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.aliases import Flags, Positions
-from posterior_consensus.runtime.arguments import is_number, warn
+from posterior_consensus.runtime.arguments import check_left_out, is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.formats import PLAIN, is_plain, names_of
@@ -236,13 +236,11 @@ def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws
             "`data` must be draws of labels, as runs have no allocation probabilities; got draws with some. Leave the "
             "probabilities out by draws.labels_only()."
         )
-    for argument, given in made.items():
-        if given is not None:
-            raise ValueError(f"`{argument}` must be left out for draws, which are made already; got {given!r}.")
+    check_left_out("draws, which are made already", **made)
     own = draws.samples
     is_run = not own.series or (own.named and len(own.chains) == 1)
     names = own.draw if is_run else np.arange(own.n_draws)
-    chain = own.chain if groups is None and not own.series else _groups(groups, names)
+    chain = own.chain if groups is None and not own.series else _groups_of_runs(groups, names)
     named = own.named and is_run
     return replace(draws, samples=RunSamples(chain, names, own.weights, named))
 
@@ -252,10 +250,10 @@ def _samples(runs: Runs, groups: Any) -> Samples:
     if runs.names is not None and not runs.names.is_unique:
         raise ValueError(f"`data` must name each run once; {difference(runs.names, runs.names, 'runs')}.")
     weights = np.full(n, 1.0 / max(n, 1))
-    return RunSamples(_groups(groups, names), names, weights, named=runs.names is not None)
+    return RunSamples(_groups_of_runs(groups, names), names, weights, named=runs.names is not None)
 
 
-def _groups(groups: Any, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _groups_of_runs(groups: Any, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Group of each run."""
     if groups is None:
         return np.zeros(len(names), np.int64)
@@ -394,7 +392,7 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
     codes, distinct = pd.factorize(native(labels))
     found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
     absent = codes < 0
-    of_noise, of_missing = (_equal(found, label) for label in (noise, missing))
+    of_noise, of_missing = (_equal_to(found, label) for label in (noise, missing))
     is_noise, is_missing = (np.append(of_label, False)[codes] for of_label in (of_noise, of_missing))  # not of code -1
     if absent.any():
         if _is_nan(noise):
@@ -410,7 +408,7 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
             "names or counts the items, make it the index or leave it out by `keys`; if it is a run, name it in `keys`."
         )
     rest = np.flatnonzero(~(of_noise | of_missing))
-    _check(found[rest], lambda index: codes == rest[index[0]], runs, run, (noise, missing))
+    _check_run(found[rest], lambda index: codes == rest[index[0]], runs, run, (noise, missing))
     if run in runs.unnamed and rest.size > _FEW and found.dtype.kind in "iuf" and found[rest].min() > 1:
         warn(
             f"{_name(runs, run)} must be labels of clusters; got {rest.size} numbers from {found[rest].min():g} to "
@@ -420,7 +418,7 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
     return _Coded(codes, found.size, *(one if one.any() else None for one in (is_noise, is_missing)))
 
 
-def _check(found: npt.NDArray[Any], where: Marks, runs: Runs, run: int, given: tuple[Any, Any]) -> None:
+def _check_run(found: npt.NDArray[Any], where: Marks, runs: Runs, run: int, given: tuple[Any, Any]) -> None:
     """Raise an error for labels that are none, or may be of no cluster; `where` says which items have a label.
 
     `given` are the labels of noise and of missing items.
@@ -442,7 +440,7 @@ def _name(runs: Runs, run: int) -> str:
 
 def _negative(found: npt.NDArray[Any]) -> Flags:
     """Which labels are negative, or the text of -1."""
-    return found < 0 if found.dtype.kind in "if" else _equal(found, -1)
+    return found < 0 if found.dtype.kind in "if" else _equal_to(found, -1)
 
 
 def _no_cluster(runs: Runs, run: int, where: Flags, got: str, remedy: str) -> ValueError:
@@ -490,7 +488,7 @@ def _is_nan(label: Any) -> bool:
     return is_number(label) and bool(np.isnan(label))
 
 
-def _equal(found: npt.NDArray[Any], label: Any) -> Flags:
+def _equal_to(found: npt.NDArray[Any], label: Any) -> Flags:
     """Which labels are this one, also if one is a number and the other its text."""
     if label is None or _is_nan(label):
         return np.zeros(found.size, np.bool_)

@@ -78,14 +78,14 @@ def read_pairs(
     columns = Columns(*_sides(present, left, right), _score(present, probability))
     names = [*columns.left, *columns.right]
     table = _columns_of(data, list(dict.fromkeys([*names, columns.score])), names)
-    scores = _scores(table, columns)
+    scores = _probabilities_of(table, columns)
     codes, index = _names(table, columns, as_text=_is_text(data))
     _check_not_missing(codes, table, columns, scores)
     known = None if items is None else _known(items, len(columns.left))
     if known is not None:
         found = index
         index = _beside(known.names, found) if _is_text(items) else known.names
-        codes = _among(codes, _beside(found, index) if _is_text(data) else found, index, table, columns)
+        codes = _positions_among(codes, _beside(found, index) if _is_text(data) else found, index, table, columns)
     if not len(index):
         raise ValueError("`data`, a table of pairs, must have at least one; got none. Or name the records by `items`.")
     named = Items(len(index), *_coords(index, item_dim, known))
@@ -121,7 +121,7 @@ def of_sparse(matrix: Any, *, item_dim: str | None, items: Any, unscored: float)
         at = int(below.argmax())
         raise ValueError(
             f"`data` must be 1 on the diagonal or have nothing there; got {values[at]:.6g} of {int(below.sum())} "
-            f"items, the first {_plain(_index_of(named)[first[at]])!r}."
+            f"items, the first {_printed(_index_of(named)[first[at]])!r}."
         )
     first, second, values = (one[~on_diagonal] for one in (first, second, values))
     _check_mirrored(first, second, values, named)
@@ -295,7 +295,7 @@ def _check_column(argument: str, name: Any, present: Sequence[Any], table: str =
     )
 
 
-def _scores(table: pd.DataFrame, columns: Columns) -> Floats:
+def _probabilities_of(table: pd.DataFrame, columns: Columns) -> Floats:
     """Probabilities of the pairs; match weights are the logarithms to base 2 of their odds."""
     kind = table[columns.score].dtype
     try:
@@ -334,7 +334,7 @@ def _check_range(scores: Floats, in_words: Any) -> Floats:
 
 def _names(table: pd.DataFrame, columns: Columns, *, as_text: bool) -> tuple[Positions, pd.Index]:
     """Position of each record's name in the sorted names, of the left and then the right records; -1 if missing."""
-    coded = [_coded(table, one, as_text) for one in zip(columns.left, columns.right, strict=True)]
+    coded = [_numbered_names(table, one, as_text) for one in zip(columns.left, columns.right, strict=True)]
     if len(coded) == 1:
         return coded[0]
     (sources, source_names), (codes, names) = coded
@@ -349,7 +349,7 @@ def _names(table: pd.DataFrame, columns: Columns, *, as_text: bool) -> tuple[Pos
     return np.where(keys < 0, -1, np.searchsorted(present, keys)), index
 
 
-def _coded(table: pd.DataFrame, pair: tuple[Any, Any], as_text: bool) -> tuple[Positions, pd.Index]:
+def _numbered_names(table: pd.DataFrame, pair: tuple[Any, Any], as_text: bool) -> tuple[Positions, pd.Index]:
     """Position of each name of two columns in their sorted names, and these."""
     one, other = (table[name] for name in pair)
     if one.dtype.kind != other.dtype.kind and {one.dtype.kind, other.dtype.kind} <= set("iuf"):  # NumPy would round
@@ -359,7 +359,7 @@ def _coded(table: pd.DataFrame, pair: tuple[Any, Any], as_text: bool) -> tuple[P
     values = _as_names(found, f"{pair[0]!r} and {pair[1]!r}")
     if as_text:
         values = _integers_in(values)
-    index = _index(values)
+    index = _index_of_names(values)
     order = index.argsort()
     rank = np.empty(order.size + 1, np.intp)
     rank[order], rank[-1] = np.arange(order.size), -1
@@ -399,7 +399,7 @@ def _integers_in(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return integers if np.array_equal(integers.astype(str), values.astype(str)) else values
 
 
-def _index(values: npt.NDArray[Any]) -> pd.Index:
+def _index_of_names(values: npt.NDArray[Any]) -> pd.Index:
     """Index of names; tuples become levels."""
     is_tuple = values.dtype == object and values.size > 0 and isinstance(values[0], tuple)
     return pd.MultiIndex.from_tuples(values) if is_tuple else pd.Index(values)
@@ -448,22 +448,22 @@ def _known(items: Any, n_columns: int | None) -> _Known:
         if len(wanted) == 2 and n_columns != 1:
             index: pd.Index = pd.MultiIndex.from_arrays([_present_names(table[name]) for name in wanted])
         else:
-            index = _index(_present_names(table[_NAME]))
+            index = _index_of_names(_present_names(table[_NAME]))
             data_set = table[_DATA_SET].to_numpy(object) if len(wanted) == 2 else None
     else:
-        index = items if isinstance(items, pd.MultiIndex) else _index(_present_names(items))
+        index = items if isinstance(items, pd.MultiIndex) else _index_of_names(_present_names(items))
     if not len(index):
         raise ValueError("`items` must name at least one record; got none.")
     if n_columns == 2 and index.nlevels != 2:
         raise ValueError(
             f"`items` must name each record by its data set and its name, as a table with columns {_DATA_SET!r} and "
-            f"{_NAME!r} does; got names such as {_plain(index[0])!r}."
+            f"{_NAME!r} does; got names such as {_printed(index[0])!r}."
         )
     if not index.is_unique:
         twice = index.duplicated()
         raise ValueError(
             f"`items` must name each record once; {int(twice.sum())} stand again, the first "
-            f"{_plain(index[twice][0])!r}. If names repeat among data sets, give a table with columns {_DATA_SET!r} "
+            f"{_printed(index[twice][0])!r}. If names repeat among data sets, give a table with columns {_DATA_SET!r} "
             f"and {_NAME!r}, and name the columns of data sets by `left` and `right` too."
         )
     return _Known(index.set_names([_DATA_SET, _NAME]) if n_columns != 1 and index.nlevels == 2 else index, data_set)
@@ -483,7 +483,9 @@ def _present_names(items: Any) -> npt.NDArray[Any]:
     return _as_names(values, "`items`")
 
 
-def _among(codes: Positions, found: pd.Index, index: pd.Index, table: pd.DataFrame, columns: Columns) -> Positions:
+def _positions_among(
+    codes: Positions, found: pd.Index, index: pd.Index, table: pd.DataFrame, columns: Columns
+) -> Positions:
     """Positions among the known records."""
     place = index.get_indexer(found)
     codes = place[codes]
@@ -500,13 +502,13 @@ def _among(codes: Positions, found: pd.Index, index: pd.Index, table: pd.DataFra
 
 
 def _unlike(strange: Any, index: pd.Index) -> str:
-    return f"There is no {_plain(strange)!r} among names such as {_plain(index[0])!r}."
+    return f"There is no {_printed(strange)!r} among names such as {_printed(index[0])!r}."
 
 
-def _plain(name: Any) -> Any:
+def _printed(name: Any) -> Any:
     """A name as Python prints it."""
     if isinstance(name, tuple):
-        return tuple(map(_plain, name))
+        return tuple(map(_printed, name))
     return name.item() if isinstance(name, np.generic) else name
 
 
@@ -568,14 +570,16 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
         columns = [*sides[0], *sides[1]]
         table = _names_in(pairs, columns)
         named = [
-            pd.MultiIndex.from_frame(table[side]) if len(side) == 2 else _index(table[side[0]].to_numpy(object))
+            pd.MultiIndex.from_frame(table[side])
+            if len(side) == 2
+            else _index_of_names(table[side[0]].to_numpy(object))
             for side in sides
         ]
         if _is_text(pairs):
             named = [_beside(side, index) for side in named]
     else:
         listed = _listed_pairs(argument, pairs)
-        named = [_index(_objects(side)) for side in zip(*listed, strict=True)] or [pd.Index([]), pd.Index([])]
+        named = [_index_of_names(_objects(side)) for side in zip(*listed, strict=True)] or [pd.Index([]), pd.Index([])]
     found = np.stack([index.get_indexer(side) for side in named], axis=1).astype(np.int64)
     unknown = (found < 0).any(axis=1)
     if unknown.any():
@@ -583,14 +587,14 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
         side = int((found[at] < 0).argmax())
         raise ValueError(
             f"`{argument}` must have pairs of items; {int(unknown.sum())} of {len(found)} have others, the first "
-            f"{_plain(named[0][at])!r} and {_plain(named[1][at])!r}. {_unlike(named[side][at], index)}"
+            f"{_printed(named[0][at])!r} and {_printed(named[1][at])!r}. {_unlike(named[side][at], index)}"
         )
     alone = found[:, 0] == found[:, 1]
     if alone.any():
         at = int(alone.argmax())
         raise ValueError(
             f"`{argument}` must pair different items; {int(alone.sum())} of {len(found)} have one twice, the first "
-            f"{_plain(named[0][at])!r}."
+            f"{_printed(named[0][at])!r}."
         )
     return np.sort(found, axis=1)
 
@@ -675,10 +679,10 @@ def _check_unscored(unscored: Any) -> None:
 
 def _row_in_words(table: pd.DataFrame, columns: Columns, at: int) -> str:
     """The two names in a row of a table."""
-    names = [tuple(_plain(table[name].iloc[at]) for name in side) for side in (columns.left, columns.right)]
+    names = [tuple(_printed(table[name].iloc[at]) for name in side) for side in (columns.left, columns.right)]
     return " and ".join(repr(name if len(name) > 1 else name[0]) for name in names)
 
 
 def _names_in_words(items: Items, i: int, j: int) -> str:
     index = _index_of(items)
-    return f"{_plain(index[i])!r} and {_plain(index[j])!r}"
+    return f"{_printed(index[i])!r} and {_printed(index[j])!r}"

@@ -162,7 +162,7 @@ def write_store(
     """Write the labels of all draws to a new store, named once it is complete; arguments as in `write_labels`."""
     store.parent.mkdir(parents=True, exist_ok=True)
     lock_file = store.with_name(f"{store.name}.lock")
-    lock, new = locked(store, lock_file), _unfinished(store)
+    lock, new = locked(store, lock_file), _path_unfinished(store)
     try:
         if store.exists():
             what = (
@@ -178,7 +178,7 @@ def write_store(
     return stored_draws(store, progressbar=progressbar, is_new=True)
 
 
-def _unfinished(store: Path) -> Path:
+def _path_unfinished(store: Path) -> Path:
     """Path of a store while it is being written."""
     return store.with_name(f"{store.name}.unfinished")
 
@@ -276,7 +276,7 @@ def is_store(path: Any) -> bool:
         return False
     path = Path(path)
     if not path.is_file():
-        return _unfinished(path).exists()
+        return _path_unfinished(path).exists()
     with path.open("rb") as file:
         first = file.read(_NEAR)
         file.seek(max(0, path.stat().st_size - _NEAR))

@@ -70,11 +70,11 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     items = table.loc[:, [not says_draw(column, dims) for column in table.columns]]
     if not ids and not has_elements:
         _warn_of_items_as_rows(items, name)
-    chain_key = _key(dims[0]) if len(dims) == 2 and "chain" not in dims else "chain"
+    chain_key = _role_key(dims[0]) if len(dims) == 2 and "chain" not in dims else "chain"
     chain = ids.get(chain_key, ids.get("chain", pd.Series(np.zeros(len(table), np.int64)))).to_numpy()
     if pd.isna(chain).any():
         raise ValueError(f"`data` must give every draw its chain; a value of {ids[chain_key].name!r} is missing.")
-    within = next((ids[key] for key in (*_DRAW, *map(_key, dims)) if key in ids and key != chain_key), None)
+    within = next((ids[key] for key in (*_DRAW, *map(_role_key, dims)) if key in ids and key != chain_key), None)
     draw = (pd.Series(chain).groupby(chain).cumcount() if within is None else within).to_numpy()
     items = items.set_axis(pd.MultiIndex.from_arrays([chain, draw], names=_DIMS), axis=0)
     if not items.index.is_unique:
@@ -133,10 +133,10 @@ def check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
 
 def says_draw(name: object, dims: Sequence[str] = _DIMS) -> bool:
     """Whether a column or index level of this name holds chain or draw."""
-    return _key(name) in ("chain", *_DRAW, *map(_key, dims))
+    return _role_key(name) in ("chain", *_DRAW, *map(_role_key, dims))
 
 
-def _key(name: object) -> str:
+def _role_key(name: object) -> str:
     return name.lower().removeprefix(".").removesuffix("__") if isinstance(name, str) else ""
 
 
@@ -165,7 +165,7 @@ def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Se
         )
     columns = [table.index.get_level_values(k).to_series(index=table.index) for k in levels]
     columns += [table.iloc[:, k] for k, column in enumerate(table.columns) if says_draw(column, dims)]
-    ids = {_key(column.name): column for column in columns}
+    ids = {_role_key(column.name): column for column in columns}
     if len(ids) < len(columns):
         raise ValueError(
             f"`data` must give chain and draw only once; {name} has {listing(one.name for one in columns)}."
@@ -192,8 +192,8 @@ def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
     """
     n_rows, n_columns = items.shape
     has_names = has_text_names(items.index)
-    prefix = (_counted(items.columns) or "").rstrip("._- ")
-    are_draws = _key(prefix) in (*_DRAW, "run")
+    prefix = (_counted_prefix(items.columns) or "").rstrip("._- ")
+    are_draws = _role_key(prefix) in (*_DRAW, "run")
     if has_names and row_score(some_of_table(items)) <= -DECIDED:
         raise ValueError(
             f"`data` must have draws as rows and items as columns; got {name} of {n_rows} x {n_columns}, whose rows "
@@ -226,15 +226,15 @@ def in_native_order(table: pd.DataFrame) -> pd.DataFrame:
 
 def has_text_names(index: pd.Index) -> bool:
     """Whether an index has text without repetition that does not count."""
-    return index.inferred_type == "string" and bool(index.is_unique) and _counted(index) is None
+    return index.inferred_type == "string" and bool(index.is_unique) and _counted_prefix(index) is None
 
 
 def is_counted(names: pd.Index) -> bool:
     """Whether names are successive numbers, or R's V1, V2, ..."""
-    return _counted(names) in ("", "V")
+    return _counted_prefix(names) in ("", "V")
 
 
-def _counted(names: pd.Index) -> str | None:
+def _counted_prefix(names: pd.Index) -> str | None:
     """Common prefix of names that end in successive numbers; None for other names."""
     numbered = [one for one in (re.fullmatch(r"(.*?)(\d+)", str(name)) for name in names) if one]
     if len(numbered) < len(names) or len({one[1] for one in numbered}) != 1:

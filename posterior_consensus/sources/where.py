@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
 from typing import Any, NamedTuple
 
+from posterior_consensus.runtime.arguments import check_left_out
+
 
 class LogWeights(NamedTuple):
     """Weights given as logarithms."""
@@ -42,17 +44,14 @@ class Where:
 
     def check_no_variable(self) -> None:
         """Raise an error if a variable is named for draws that are made already."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name != "weights" and value is not None and (field.name, value) != ("group", "posterior"):
-                raise ValueError(
-                    f"`{field.name}` must be left out for PartitionDraws, stores and accumulators, whose draws are "
-                    f"made already; got {value!r}."
-                )
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "weights"}
+        what = "PartitionDraws, stores and accumulators, whose draws are made already"
+        check_left_out(what, **{**named, "group": self._own_group})
 
     def check_no_group(self) -> None:
         """Raise an error if a group of tables or arrays is named."""
-        if self.group != "posterior":
-            raise ValueError(
-                f"`group` must be left out for tables and arrays, which have no groups; got {self.group!r}."
-            )
+        check_left_out("tables and arrays, which have no groups", group=self._own_group)
+
+    @property
+    def _own_group(self) -> str | None:
+        return None if self.group == "posterior" else self.group

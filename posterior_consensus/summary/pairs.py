@@ -217,7 +217,7 @@ def summarize_pairs(
     """Summarize scored pairs; `options` are of the search, `searched` has seed and progress bar of all searches."""
     clock.seconds["pairs"] = clock.seconds.pop("draws")
     consensus = consensus_within(clock, pairs, clock.part(SEARCH), searched | options)
-    component = clock("components", _components, pairs, as_loss(consensus.loss, kind=PartitionLoss))
+    component = clock("components", _components_of_records, pairs, as_loss(consensus.loss, kind=PartitionLoss))
     decided = links(pairs, consensus)
     return PairsSummary(
         pairs=pairs,
@@ -241,7 +241,7 @@ def _by_level(review: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
     return pd.DataFrame(ends).join(review)
 
 
-def _components(pairs: ScoredPairs, loss: PartitionLoss) -> npt.NDArray[np.int32]:
+def _components_of_records(pairs: ScoredPairs, loss: PartitionLoss) -> npt.NDArray[np.int32]:
     """Component (n_items,) of each record, within which the search finds its clusters."""
     problem = decomposed(pairs, loss)
     return problem.component_of[problem.groups].astype(np.int32)
@@ -252,7 +252,7 @@ def _curve(clock: Clock, pairs: ScoredPairs, tau: float, searched: dict[str, Any
     if pairs.n_items + pairs.n_scored > _MOST_ON_CURVE or pairs.unscored >= tau:
         return None
     values = np.unique([*_THRESHOLDS[_THRESHOLDS > pairs.unscored], tau])
-    largest = int(np.bincount(_components(pairs, binder(tau=values[0]))).max())
+    largest = int(np.bincount(_components_of_records(pairs, binder(tau=values[0]))).max())
     if largest > _LARGEST_ON_CURVE:
         return None
     return clock.within_limit("curve", loss_path, pairs, loss="binder", values=values, **searched)

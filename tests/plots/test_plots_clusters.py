@@ -164,7 +164,7 @@ def test_crossings_are_counted_and_fewer_than_before(seed):
     left, right = (alluvial.canonical_labels(labels) for labels in (left, right))
     tables = [alluvial.contingency_table(left, right)]
     plain = [np.arange(n) for n in tables[0].shape]
-    orders = alluvial._orders(tables)
+    orders = alluvial._orders_of_clusters(tables)
     for order, first in zip(orders, plain, strict=True):
         np.testing.assert_array_equal(np.sort(order), first)
     assert alluvial._crossings(tables, orders) == crossings(left, right, orders)
@@ -177,7 +177,7 @@ def test_the_same_clusters_in_another_order_do_not_cross():
     right = np.array([9, 3, 7, 1, 4, 2, 9, 3, 7, 1])[::-1]
     columns = [alluvial.canonical_labels(left[::-1]), alluvial.canonical_labels(right), alluvial.canonical_labels(left)]
     tables = [alluvial.contingency_table(columns[0], columns[1])]
-    assert alluvial._crossings(tables, alluvial._orders(tables)) == 0
+    assert alluvial._crossings(tables, alluvial._orders_of_clusters(tables)) == 0
 
 
 def test_columns_have_names_and_items_are_aligned():

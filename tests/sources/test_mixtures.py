@@ -247,8 +247,8 @@ def test_new_observations(normal_mixture, rng):
 def test_repeated_draws_are_computed_once(normal_mixture, monkeypatch):
     model, idata, wanted = normal_mixture
     calls = []
-    normalized = module._normalized
-    monkeypatch.setattr(module, "_normalized", lambda *a: calls.append(1) or normalized(*a))
+    normalized = module._normalized_in_draw
+    monkeypatch.setattr(module, "_normalized_in_draw", lambda *a: calls.append(1) or normalized(*a))
     repeated = idata.isel(draw=[0, 0, 1, 1, 1])
     soft = pc.allocation_probabilities(model, repeated)
     assert len(calls) == 4

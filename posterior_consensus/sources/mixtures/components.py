@@ -79,7 +79,7 @@ def component_draws(
     if labels is None:
         families = _of_mixture(model, find_mixture(model, var_name), _evaluator(model, dataset, group))
     else:
-        families = _of_labels(model, labels, _evaluator(model, dataset, group))
+        families = _families_of_label(model, labels, _evaluator(model, dataset, group))
     families = [(family, parameters_by_draw(own, draws.samples)) for family, own in families]
     n_components = max(n_components_of(own) for _, own in families)
     return draws, component_labels(draws, as_sampled, n_components, 0), families
@@ -162,7 +162,7 @@ def _varies(name: str) -> ValueError:
     )
 
 
-def _of_labels(model: Any, label: Any, values_of: Callable[..., Floats]) -> list[Family]:
+def _families_of_label(model: Any, label: Any, values_of: Callable[..., Floats]) -> list[Family]:
     """Families of the observed variables that depend on the label; in their parameters the label is 0, ..., K - 1."""
     import pytensor.tensor as pt
 

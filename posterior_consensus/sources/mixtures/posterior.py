@@ -204,7 +204,7 @@ def over_draws(
     # Threads would only wait for each other on thousands of small linear systems.
     with one_blas_thread(with_sklearn=False):
         for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
-            result[rows[number]], log_density[rows[number]] = _normalized(
+            result[rows[number]], log_density[rows[number]] = _normalized_in_draw(
                 _joint(function, draws, row, None), draws, row
             )
     return result, log_density
@@ -232,7 +232,7 @@ def per_item(got: tuple[Any, ...]) -> str:
     )
 
 
-def _normalized(
+def _normalized_in_draw(
     joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int
 ) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.floating]]:
     """Probabilities (*items, components) of a draw, and the log densities (*items,) that normalize them."""

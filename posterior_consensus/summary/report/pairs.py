@@ -41,11 +41,11 @@ _LONGEST = 18  # characters of a name in a picture
 def write_pairs_report(summary: PairsRecord, path: Path) -> Path:
     """Write the report and return its path."""
     with written_whole(path) as new:  # fails before the work if the path is not writable
-        new.write_text(_page(summary), encoding="utf-8")
+        new.write_text(_page_of_pairs(summary), encoding="utf-8")
     return path
 
 
-def _page(summary: PairsRecord) -> str:
+def _page_of_pairs(summary: PairsRecord) -> str:
     facts = facts_of(summary)
     verdict = facts.pop("optimality")
     title = f"{counted(summary.pairs.n_items, 'record')} in {counted(summary.n_clusters, 'cluster')}"
@@ -108,7 +108,7 @@ def _sections_of_components(summary: PairsRecord) -> Iterator[str]:
     first = "those not proven optimal first, then the largest" if unproven.size else "the largest first"
     yield f"<p>{some}{counted(linked.size, 'component')} of linked records, {first}. {_KEY}</p>"
     for place, number in enumerate(chosen.tolist()):
-        part = _part(summary, np.sort(order[starts[number] : starts[number] + sizes[number]]))
+        part = _part_of_records(summary, np.sort(order[starts[number] : starts[number] + sizes[number]]))
         yield _section(summary, part, is_open=place < _MOST_OPEN, is_proven=number not in unproven)
 
 
@@ -119,7 +119,7 @@ def _unproven(summary: PairsRecord) -> npt.NDArray[np.int32]:
     return summary.component.values[np.array(records, np.intp)]
 
 
-def _part(summary: PairsRecord, at: npt.NDArray[np.intp]) -> _Part:
+def _part_of_records(summary: PairsRecord, at: npt.NDArray[np.intp]) -> _Part:
     """One component, by the positions of its records."""
     labels = summary.labels.values[at]
     numbers, own = np.unique(labels, return_inverse=True)

@@ -59,7 +59,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
     matrix = counted if shown.size == draws.n_items else None
     listed, of_items = _packed_partitions(draws, matrix, choices, summary.items)
     meta = {
-        **_clusters(summary.items, choices),
+        **_looks_of_clusters(summary.items, choices),
         "chains": [{"name": str(name), "share": share} for name, share in chains.items()],
         "partitions": listed,
         "n_data": len(data),
@@ -155,7 +155,7 @@ def _packed_similarities(draws: PartitionDraws, n_matrices: int, labels: Labels)
     return {"similarities": np.stack(steps), "order": order.astype(np.int32)}
 
 
-def _clusters(items: ItemUncertainty, choices: list[Choice]) -> dict[str, list[str]]:
+def _looks_of_clusters(items: ItemUncertainty, choices: list[Choice]) -> dict[str, list[str]]:
     """Name, colour and marker of each cluster, beginning with the reported partition."""
     n_named, n_clusters = len(items.names), max(int(choice.labels.max()) for choice in choices) + 1
     numbers = np.append(numbers_for_colours(items.names), np.arange(n_named, n_clusters))
