@@ -15,7 +15,6 @@ from posterior_consensus.ensemble.expectation import (
     compared_losses,
     judged_labels,
     mean_loss,
-    usual_loss,
 )
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
@@ -212,7 +211,7 @@ def loss_by_n_clusters(
     asked = None if loss is None else as_loss(loss)
     needing = [f"loss {asked.name!r}"] if asked is not None and asked.needs_draws else []
     source = as_source(draws, *needing).in_fixed_order()
-    record = as_loss(asked, default=usual_loss(source))
+    record = as_loss(asked, default=source.usual_loss)
     source = source.all_pairs("A number of clusters", "consensus_partition chooses it by component.")
     rng = as_generator(random_seed)
     if n_clusters is None and record.falls_with_clusters:
@@ -474,7 +473,7 @@ def cluster_merges(
     1               0       3           0.56
     """
     partition, source = partition_of(draws, partition), as_source(draws).in_fixed_order()
-    record = as_loss(loss, partition, default=usual_loss(source))
+    record = as_loss(loss, partition, default=source.usual_loss)
     labels = judged_labels(source, partition, record)
     n_clusters = int(labels.max()) + 1
     memory.check(4 * n_clusters * labels.size, f"{n_clusters} partitions of {labels.size} items, one for each merge,")

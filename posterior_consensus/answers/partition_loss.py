@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import all_losses, judged_labels, loss_and_error, loss_matrix, usual_loss
+from posterior_consensus.ensemble.expectation import all_losses, judged_labels, loss_and_error, loss_matrix
 from posterior_consensus.ensemble.items import Items, items_named_in, two_partitions
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import alone, is_partition
@@ -217,7 +217,7 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
     """
     source = as_source(draws).in_fixed_order()
     judged, single = one_or_many(partition_of(draws, partitions, "partitions"), source.items)
-    record = as_loss(loss, *judged, default=usual_loss(source))
+    record = as_loss(loss, *judged, default=source.usual_loss)
     rows = np.stack([judged_labels(source, partition, record, "partitions") for partition in judged])
     expected, error, size, _ = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}

@@ -25,7 +25,7 @@ from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss, usual_loss
+from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.lookup import as_loss, factories
@@ -292,7 +292,7 @@ def certify(
     """
     partition = partition_of(draws, partition)
     source = as_source(draws).in_fixed_order()
-    record = as_loss(loss, partition, default=usual_loss(source))
+    record = as_loss(loss, partition, default=source.usual_loss)
     if record.needs_draws:
         source.as_draws(f"loss {record.name!r}")
     record = loss_on(source, record)

@@ -15,7 +15,7 @@ from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
-from posterior_consensus.ensemble.expectation import doubt_of_losses, loss_and_error, loss_on, usual_loss
+from posterior_consensus.ensemble.expectation import doubt_of_losses, loss_and_error, loss_on
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -181,7 +181,8 @@ def consensus_partition(
     chosen_by_draws = ("tau", tau), ("max_clusters", max_clusters)  # if they are "auto" or "draws"
     needing += [f"{key}={value!r}" for key, value in chosen_by_draws if isinstance(value, str)]
     source = as_source(draws, *needing).in_fixed_order()
-    given = as_loss(asked, default=_default_loss(source, method))
+    usual = as_loss(source.usual_loss)
+    given = as_loss(asked, default=vi() if usual.has_noise and method not in _WITH_NOISE else usual)
     most = _most_drawn(source, given) if max_clusters == "draws" else max_clusters
     limits = _limits(given, source.n_items, n_clusters, most)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
@@ -235,12 +236,6 @@ def consensus_partition(
         noise=source.items.array(marked < 0, "noise") if record.has_noise else None,
         doubt=None if by_draw is None else doubt_of_losses(source.as_draws(), by_draw[0]),
     )
-
-
-def _default_loss(source: PairSource, method: str | Callable[..., Candidate]) -> Loss:
-    """The loss if a user names none: without noise where the method calls no item so."""
-    usual = usual_loss(source)
-    return vi() if usual.has_noise and method not in _WITH_NOISE else usual
 
 
 def _most_drawn(source: PairSource, loss: Loss) -> int:

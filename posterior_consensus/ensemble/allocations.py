@@ -204,10 +204,8 @@ class AllocationDraws(PartitionDraws):
         """Group (n,) of each item: one each, as no two are together for certain."""
         return np.arange(self.n_items)
 
-    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None unless Binder's."""
-        if loss.as_binder() is None:
-            return None
+    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+        """Binder losses of partitions (P, n) expected given each draw's parameters, (P, N)."""
         a, b, c = (loss.numerator[term] for term in "ABC")
         table = pairs(self.n_items)
         own = np.array([table[np.bincount(partition)].sum() for partition in partitions])

@@ -103,7 +103,7 @@ class PartitionDraws(PairSource):
         return np.zeros(int(self.starts[-1]), np.bool_)
 
     def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Losses of partitions (P, n) given each draw, (P, N), where allocations can be averaged out; else None."""
+        """Binder losses (P, N) of partitions (P, n) given each draw, if allocations can be averaged out; else None."""
         return None
 
     @property

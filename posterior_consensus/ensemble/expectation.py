@@ -16,7 +16,6 @@ from posterior_consensus.ensemble.r_hat import doubt_of
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
-from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss, NoiseLoss, PairLoss, PartitionLoss
 from posterior_consensus.runtime.aliases import Floats
 
@@ -129,7 +128,8 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     For Binder's loss the allocations are averaged out where their probabilities are known.
     """
     by_pairs = loss.binder if isinstance(loss, NoiseLoss) and partitions.min() >= 0 else loss
-    marginal = draws.marginal_losses(partitions, by_pairs) if isinstance(by_pairs, PartitionLoss) else None
+    binder = by_pairs.as_binder()
+    marginal = None if binder is None else draws.marginal_losses(partitions, binder)
     return loss_matrix(partitions, draws, loss) if marginal is None else marginal
 
 
@@ -156,11 +156,6 @@ def least_loss(
         if expected.min() < least:
             best, least = block[expected.argmin()], expected.min()
     return best, losses
-
-
-def usual_loss(source: PairSource) -> Loss:
-    """The loss if a user names none: "ballet" of runs with noise, "vi" of other draws, "binder" without draws."""
-    return as_loss(source.usual_loss)
 
 
 def judged_labels(source: PairSource, partition: Any, loss: Loss, name: str = "partition") -> Labels:

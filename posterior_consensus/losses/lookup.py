@@ -12,14 +12,14 @@ AnyLoss = TypeVar("AnyLoss", bound=Loss)
 
 
 @overload
-def as_loss(loss: str | Loss | None, *partitions: Any, default: Loss | None = None) -> Loss: ...
+def as_loss(loss: str | Loss | None, *partitions: Any, default: str | Loss = "vi") -> Loss: ...
 
 
 @overload
 def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[AnyLoss]) -> AnyLoss: ...
 
 
-def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, default: Loss | None = None) -> Loss:
+def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, default: str | Loss = "vi") -> Loss:
     """Take the loss under which partitions are to be judged, by name or as a record.
 
     Parameters
@@ -31,8 +31,7 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, 
         What is judged; a result has its loss as `loss`.
     kind : type
         PartitionLoss where a loss between two partitions is needed.
-    default : PartitionLoss or PairLoss, optional
-        By default "vi".
+    default : str, PartitionLoss or PairLoss
 
     Raises
     ------
@@ -42,7 +41,7 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, 
     TypeError
         If `loss` is neither a name nor a record.
     """
-    record = _own_loss(partitions, default) if loss is None else _loss_of_name(loss)
+    record = _loss_of_name(_own_loss(partitions) or default) if loss is None else _loss_of_name(loss)
     if loss is None and isinstance(record, NoiseLoss) and kind is PartitionLoss:
         record = vi()  # to which each item of noise is a cluster of its own
     if not isinstance(record, kind):
@@ -71,14 +70,14 @@ def _loss_of_name(loss: str | Loss) -> Loss:
     return factory()
 
 
-def _own_loss(partitions: tuple[Any, ...], default: Loss | None) -> Loss:
-    """The loss that the partitions were found under."""
+def _own_loss(partitions: tuple[Any, ...]) -> Loss | None:
+    """The loss that the partitions were found under, or None if that is not known."""
     losses = (getattr(partition, "loss", None) for partition in partitions)
     own = [loss for loss in losses if isinstance(loss, Loss)]
     if any(loss != own[0] for loss in own):
         names = ", ".join(sorted({repr(loss.name) for loss in own}))
         raise ValueError(f"`loss` must be given, as the partitions were found under several losses; got {names}.")
-    return own[0] if own else default or vi()
+    return own[0] if own else None
 
 
 def as_loss_of_draws(loss: str | Loss | None, *partitions: Any) -> PartitionLoss | NoiseLoss:

@@ -17,8 +17,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import NoiseLoss, PairLoss, PartitionLoss
 from posterior_consensus.problems.components import Decomposition, components_of
-from posterior_consensus.problems.problem import Limits, Problem
-from posterior_consensus.problems.with_noise import WithNoise, as_partitions
+from posterior_consensus.problems.problem import Limits, Problem, WithNoise, as_partitions
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import warn

@@ -18,8 +18,7 @@ from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.pair_moves import Costs
 from posterior_consensus.losses.record import NoiseLoss
-from posterior_consensus.problems.problem import Limits
-from posterior_consensus.problems.with_noise import WithNoise
+from posterior_consensus.problems.problem import Limits, WithNoise
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.partitions import UNEVEN, HasLabels, as_array,
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.sources.tables import BY_COLUMN, check_apart
-from posterior_consensus.sources.transposed import rows_are_items
+from posterior_consensus.sources.transposed import warn_if_transposed
 
 Array = np.ndarray[Any, Any]
 Values = npt.NDArray[np.floating[Any]]
@@ -181,27 +181,6 @@ def _fits_after_chains(values: Array, n_rest: tuple[int, ...]) -> bool:
     """Whether an array can be chains x draws x items of labels, or of probabilities by component."""
     n_others = values.ndim - 2
     return n_others in n_rest and (n_others == 2 or values.dtype.kind != "f" or is_whole(xr.DataArray(values[0])))
-
-
-def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out: str) -> None:
-    """Warn if the labels say that rows are items, not draws.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (..., n_draws, n_items)
-        The labels as interpreted, with any names.
-    shape : tuple of int
-        Shape of the user's array.
-    way_out : str
-        The remedy if the array is transposed.
-    """
-    if rows_are_items(labels):
-        n_items = labels.shape[-1]
-        warn(
-            f"`data` must have draws before items: shape {shape} is taken as {labels.size // n_items} draws of "
-            f"{n_items} items, but its columns agree more, as draws do, and its rows less. If its rows are items, "
-            f"{way_out}.",
-        )
 
 
 def _warn_of_many_chains(shape: tuple[int, ...]) -> bool:

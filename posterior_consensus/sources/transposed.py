@@ -10,6 +10,7 @@ import pandas as pd
 from posterior_consensus.ensemble.partitions import as_array, native
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.runtime.aliases import Floats, Positions
+from posterior_consensus.runtime.arguments import warn
 
 _SIDE = 128  # most rows and columns whose pairs are compared
 _GLANCE = 32  # the same, of a first look, which ends it if rows are clearly draws
@@ -29,6 +30,27 @@ Counts = Floats
 def rows_are_items(labels: npt.NDArray[Any]) -> bool:
     """Whether labels (..., n_draws, n_items) are likely to have items in rows."""
     return _agreement_score(labels, _GLANCE) < DECIDED and row_score(labels) <= -DECIDED
+
+
+def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out: str) -> None:
+    """Warn if the labels say that rows are items, not draws.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (..., n_draws, n_items)
+        The labels as interpreted, with any names.
+    shape : tuple of int
+        Shape of the user's array.
+    way_out : str
+        The remedy if the array is transposed.
+    """
+    if rows_are_items(labels):
+        n_items = labels.shape[-1]
+        warn(
+            f"`data` must have draws before items: shape {shape} is taken as {labels.size // n_items} draws of "
+            f"{n_items} items, but its columns agree more, as draws do, and its rows less. If its rows are items, "
+            f"{way_out}.",
+        )
 
 
 def row_score(labels: npt.NDArray[Any]) -> float:

@@ -10,7 +10,8 @@ import xarray as xr
 from posterior_consensus.ensemble.partitions import similarity_hint
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import client_for
-from posterior_consensus.sources.arrays import ONE_PARTITION, is_whole, sums_to_one, warn_if_transposed
+from posterior_consensus.sources.arrays import ONE_PARTITION, is_whole, sums_to_one
+from posterior_consensus.sources.transposed import warn_if_transposed
 
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 

@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.losses import ballet
-from posterior_consensus.problems.problem import Problem
-from posterior_consensus.problems.with_noise import as_partitions
+from posterior_consensus.problems.problem import Problem, as_partitions
 from posterior_consensus.search import with_noise
 from tests import reference
 
