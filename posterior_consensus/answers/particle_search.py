@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels, di
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.problems.problem import Limits
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.executor import Clock, Executor, one_blas_thread
 from posterior_consensus.runtime.progress import track
@@ -81,7 +81,7 @@ class ParticleSearch:
         draws = merged(draws)
         self._loss = loss.arrays(draws.n_items)
         kind = OnDraws if loss.is_linear else OnDrawsNonlinear
-        self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
+        self._problem = kind(Problem(draws, loss), executor.stop)
         self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.backend.n_clusters, draws.weights)
 
     @property

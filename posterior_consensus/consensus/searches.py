@@ -22,8 +22,9 @@ from posterior_consensus.problems.components import components_of
 from posterior_consensus.problems.problem import FREE, Problem
 from posterior_consensus.results.work import ClusterLimits, FitInfo
 from posterior_consensus.runtime.arguments import check_seconds
+from posterior_consensus.search.components import search_components
 from posterior_consensus.search.effort import Effort
-from posterior_consensus.search.engine import search, search_by_component
+from posterior_consensus.search.engine import search
 
 STARTS: dict[str, Callable[..., Candidate]] = {one.__name__: one for one in (best_draw, hierarchical, spectral)}
 """Methods whose partitions a search can start from."""
@@ -201,7 +202,7 @@ def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = 
     problem, effort = Problem(draws, record), Effort(progressbar=task.progressbar)
     if (parts := components_of(problem)) is not None:
         limited = replace(effort, seconds=seconds)
-        return Candidate(*search_by_component(parts, task.rng, limited, work=_SECONDS_TO_PROVE))
+        return Candidate(*search_components(parts, task.rng, limited, work=_SECONDS_TO_PROVE))
     found = search(problem, task.rng, effort)
     start = draws.as_labels(found.labels)
     budget = WorkBudget(_SECONDS_TO_PROVE) if seconds is None else Deadline(float(seconds))

@@ -1,4 +1,4 @@
-"""A problem: which partition has the minimum expected loss under a posterior, within limits; noise as one item of it."""
+"""A problem: which partition has the minimum expected loss under a posterior, within limits; noise as one item."""
 
 from __future__ import annotations
 

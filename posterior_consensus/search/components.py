@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
-from posterior_consensus.bounds.components import ComponentsInfo, bound_components, info_of
+from posterior_consensus.bounds.components import bound_components, info_of
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.problems.component import Component
 from posterior_consensus.problems.components import Decomposition, first_members
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import NO_TIME, Executor
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.effort import USUAL, Effort, Searched
 from posterior_consensus.search.sparse_search import improved_by_decisions, search_component
 
 _SECONDS_A_GROUP = 3e-4  # estimated time to bound components, added for each of their groups
@@ -25,45 +26,26 @@ _FEW = 300  # groups of components that are searched quickly at first
 _AT_ONCE = 64  # components whose searches are begun together
 
 
-class Found(NamedTuple):
-    """The best partition of a search by component.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n_records,), dtype int32
-        Canonical.
-    gap : float
-        By how much the expected loss may exceed the minimum at most, in the loss's unit; 0 if all parts are proven.
-    info : ComponentsInfo
-    """
-
-    labels: Labels
-    gap: float
-    info: ComponentsInfo
-
-
 def search_components(
     parts: Decomposition,
     rng: np.random.Generator,
+    effort: Effort = USUAL,
+    starts: Sequence[Labels] = (),
     *,
     work: float,
-    starts: Sequence[Labels] = (),
-    seconds: float | None = None,
-    n_jobs: int = -1,
-    progressbar: bool = False,
-) -> Found:
+) -> Searched:
     """Search each component for its best partition, and bound it.
 
     Small components are solved by comparing all their partitions. The others are bounded after a quick search, and
-    those that this leaves open after a thorough one. Searches may take half of `seconds`; what decisions on pairs would
-    gain is then applied, in half of the rest. Bounds take what is left, or `work` and a little for each group,
-    estimated times that are the same on every machine.
+    those that this leaves open after a thorough one. Searches may take half of the seconds of `effort`; what decisions
+    on pairs would gain is then applied, in half of the rest. Bounds take what is left, or `work` and a little for each
+    group, estimated times that are the same on every machine.
     """
-    clusters = parts.solved()
+    clusters, n_jobs, progressbar = parts.solved(), effort.n_jobs, effort.progressbar
     given = [parts.part_of(labels) for labels in starts]
     gaps, n_groups = parts.trivial_gaps(clusters), parts.n_groups[parts.large]
     few = np.flatnonzero(n_groups <= _FEW)
-    deadline = None if seconds is None else Deadline(seconds)
+    deadline = None if effort.seconds is None else Deadline(effort.seconds)
     budget = deadline or WorkBudget(work + _SECONDS_A_GROUP * int(n_groups.sum()))
     to_search = None if deadline is None else max(NO_TIME, _SHARE_TO_SEARCH * deadline.left)
     with Executor(n_jobs, to_search) as executor:
@@ -93,8 +75,8 @@ def search_components(
             stopped = "interrupted"
     if stopped == "interrupted":
         warn("The search was interrupted; the result is the best partition so far.")
-    info = info_of(parts, gaps, stopped)
-    return Found(canonical_labels(parts.whole(clusters)), float(parts.unit * gaps.sum()), info)
+    labels = canonical_labels(parts.whole(clusters))
+    return Searched(labels, info_of(parts, gaps, stopped), parts.value(labels) - float(parts.unit * gaps.sum()))
 
 
 def _search(

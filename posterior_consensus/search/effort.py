@@ -1,10 +1,16 @@
-"""How much work a search may do."""
+"""How much work a search may do, and what it found."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_count, check_seconds
+
+_TINY = 1e-9  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,23 @@ class Effort:
             check_count("n_jobs", self.n_jobs)
         check_seconds(self.seconds)
 
+    def after(self, began: float) -> Effort:
+        """The same effort in the time that is left of a search that began then."""
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(began + self.seconds - time.monotonic(), _TINY))
+
 
 USUAL = Effort()
 """The effort of a search that nobody limits."""
+
+
+class Searched(NamedTuple):
+    """The best partition of a search, the record of its work, and a lower bound if the search found one.
+
+    Labels of -1 are noise.
+    """
+
+    labels: Labels
+    info: Info
+    lower_bound: float | None = None

@@ -4,27 +4,25 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.ensemble.expectation import judged_labels, least_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import NoiseLoss, PairLoss, PartitionLoss
-from posterior_consensus.problems.components import Decomposition, components_of
-from posterior_consensus.problems.problem import Limits, Problem, WithNoise, as_partitions
+from posterior_consensus.losses.record import NoiseLoss, PairLoss
+from posterior_consensus.problems.components import components_of
+from posterior_consensus.problems.problem import FREE, Problem, WithNoise, as_partitions
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.classical import best_cut, cluster_range
 from posterior_consensus.search.components import search_components
-from posterior_consensus.search.effort import USUAL, Effort
+from posterior_consensus.search.effort import USUAL, Effort, Searched
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.large import sample_of
 from posterior_consensus.search.local_search import (
@@ -55,17 +53,6 @@ _BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
 _BUDGET_KINKED, _PATIENCE_KINKED = 2e8, 2  # slopes change where B = C, so that more partitions are local optima
 
 
-class Searched(NamedTuple):
-    """The best partition of a search, the record of its work, and a lower bound if the search found one.
-
-    Labels of -1 are noise.
-    """
-
-    labels: Labels
-    info: SearchInfo | ComponentsInfo
-    lower_bound: float | None = None
-
-
 def search(problem: Problem, rng: np.random.Generator, effort: Effort = USUAL, starts: Sequence[Any] = ()) -> Searched:
     """Search for the partition of minimum expected loss.
 
@@ -80,10 +67,9 @@ def search(problem: Problem, rng: np.random.Generator, effort: Effort = USUAL, s
     ]
     parts = components_of(reduced)
     if parts is not None:
-        if effort.seconds is not None:
-            effort = replace(effort, seconds=max(began + effort.seconds - time.monotonic(), _TINY))
         work = _SECONDS_OF_PAIRS if problem.source.draws is None else _SECONDS_OF_DRAWS
-        return search_by_component(parts, rng, effort, given, work=work)
+        of_all = [_labels_of(start, parts.source) for start in given]
+        return search_components(parts, rng, effort.after(began), of_all, work=work)
     loss = reduced.loss
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
@@ -108,17 +94,17 @@ def _search_whole(
     searched = problem if sample is None else sample
     given = [_labels_of(start, searched.source) for start in starts]
     known = given if sample is None else [sample.part_of(labels) for labels in given]
-    allowed = _allowed(effort, searched, limits)
+    allowed = _allowed(effort, searched)
     n_items, loss = searched.source.n_items, searched.loss
     n_labels = n_items * (searched.source.n_draws or n_items)
     little = _LITTLE[1] if loss.is_linear else _LITTLE_HARDER
     jobs = 0 if n_items <= _LITTLE[0] and n_labels <= little else effort.n_jobs  # 0: in the calling thread
     with Executor(jobs, effort.seconds, n_labels) as executor:
-        local = _local_search(searched, limits, executor.stop)
+        local = _local_search(searched, executor.stop)
         runs = SearchRuns(local, executor, searched, rng)
         if effort.from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
             with Executor(jobs, None if effort.seconds is None else effort.seconds / 2, n_labels) as another:
-                free = _local_search(searched, Limits(1, n_items), another.stop)
+                free = _local_search(replace(searched, limits=FREE), another.stop)
                 first = SearchRuns(free, another, searched, rng.spawn(1)[0])
                 first.follow(allowed._replace(n_perturbations=0), known, effort.progressbar)
             if another.stopped == "interrupted":
@@ -129,7 +115,7 @@ def _search_whole(
         best: Optimum = runs.best
         last: LocalSearch | OnAll = local
         if sample is not None:
-            last = of_all = sample.on_all(limits, executor, effort.progressbar)
+            last = of_all = sample.on_all(executor, effort.progressbar)
             best = of_all.descend(best.labels, given)
             runs.tally += of_all.tally
     if best.labels.max() + 1 == last.limits.most < limits.most:  # more may be better, but their tables are too large
@@ -139,32 +125,13 @@ def _search_whole(
     return Searched(best.labels, info if sample is None else replace(info, sample=sample.size))
 
 
-def search_by_component(
-    parts: Decomposition, rng: np.random.Generator, effort: Effort, starts: Sequence[Start] = (), *, work: float
-) -> Searched:
-    """Search the components of linked items for the partition of minimum expected Binder loss, with a lower bound.
-
-    `work` is the estimated time to bound them, see :func:`search_components`.
-    """
-    found = search_components(
-        parts,
-        rng,
-        starts=[_labels_of(start, parts.source) for start in starts],
-        seconds=effort.seconds,
-        work=work,
-        n_jobs=effort.n_jobs,
-        progressbar=effort.progressbar,
-    )
-    return Searched(found.labels, found.info, parts.value(found.labels) - found.gap)
-
-
-def _allowed(effort: Effort, problem: Problem, limits: Limits) -> Allowed:
+def _allowed(effort: Effort, problem: Problem) -> Allowed:
     """How many runs and restarts a search may have."""
     source, loss = problem.source, problem.loss
     budget, patience = (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR), 1
     if loss.has_kinks:
         budget, patience = _BUDGET_KINKED, _PATIENCE_KINKED
-    factor = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
+    factor = 1 if problem.n_clusters.fewest == 1 else 2  # a fixed number of clusters has more traps
     affordable = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (source.n_items * (source.n_draws or 1))))
     return Allowed(
         effort.n_starts or affordable, effort.n_agree, effort.n_perturbations, factor * budget, factor * patience
@@ -183,18 +150,16 @@ def _warn(most: int | None, stopped: str, n_runs: int) -> None:
         warn(f"The search was interrupted; the result is the best of {counted(n_runs, 'run')}.")
 
 
-def _local_search(problem: Problem, limits: Limits, stop: npt.NDArray[np.uint8]) -> LocalSearch:
+def _local_search(problem: Problem, stop: npt.NDArray[np.uint8]) -> LocalSearch:
     """The local search for the problem's draws and loss."""
-    source, loss = problem.source, problem.loss
+    loss = problem.loss
     if isinstance(loss, PairLoss):
-        return OnItemTerms(source, loss, limits, stop)
+        return OnItemTerms(problem, stop)
     if isinstance(loss, NoiseLoss):
-        return OnPairsWithNoise(source.as_draws(), loss, limits, stop)
-    record = as_loss(loss, kind=PartitionLoss)
-    if not record.needs_draws and not _is_cheaper_over_draws(source):
-        return OnPairs(source, record, limits, stop)
-    kind = OnDraws if record.is_linear else OnDrawsNonlinear
-    return kind(source.as_draws(), record, limits, stop)
+        return OnPairsWithNoise(problem, stop)
+    if not loss.needs_draws and not _is_cheaper_over_draws(problem.source):
+        return OnPairs(problem, stop)
+    return OnDraws(problem, stop) if loss.is_linear else OnDrawsNonlinear(problem, stop)
 
 
 def _is_cheaper_over_draws(source: PairSource) -> bool:
@@ -227,9 +192,8 @@ def _along_thresholds(
     rounds = [min(values)]
     while True:
         tau = float(np.clip(loss.pair_threshold(rounds[-1], mean), _TINY, 1 - _TINY))
-        left = None if effort.seconds is None else max(began + effort.seconds - time.monotonic(), _TINY)
         of_round = replace(problem, loss=binder(tau=tau))
-        found = _search_whole(of_round, rng, replace(effort, seconds=left), [best, *others], began)
+        found = _search_whole(of_round, rng, effort.after(began), [best, *others], began)
         value = problem.value(found.labels)
         if not is_less(value, rounds[-1]):
             break

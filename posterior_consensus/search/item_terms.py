@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.expectation import loss_of_pairs
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.tables import ZEALOUS
-from posterior_consensus.losses.record import PairLoss
-from posterior_consensus.problems.problem import Limits
+from posterior_consensus.losses.record import Loss, PairLoss
+from posterior_consensus.problems.problem import Limits, Problem
 from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.local_search import Optimum, OverSimilarities, Stop, Uniforms, numbered
@@ -28,10 +28,10 @@ class OnItemTerms(OverSimilarities):
     runs_a_check = 3  # a run takes long
     always_rearranges = False
 
-    def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: Stop) -> None:
-        super().__init__(source.shared_similarity, limits, stop)
-        self._loss, self._pairs = loss, PairSimilarity(source.items, self.similarity)
-        self._in_one = self._value(np.zeros(source.n_items, np.int32))
+    def __init__(self, problem: Problem, stop: Stop) -> None:
+        super().__init__(problem, stop, problem.source.shared_similarity)
+        self._loss, self._pairs = problem.loss, PairSimilarity(problem.source.items, self.similarity)
+        self._in_one = self._value(np.zeros(len(self.similarity), np.int32))
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
         """Dissolve the clusters of a partition one by one; keep the result if the loss is lower."""
@@ -73,7 +73,8 @@ class OnItemTerms(OverSimilarities):
 class _State:
     """A partition of some or all items, with every cluster's links to all items and sum of terms."""
 
-    def __init__(self, similarity: Floats, loss: PairLoss, labels: Labels) -> None:
+    def __init__(self, similarity: Floats, loss: Loss, labels: Labels) -> None:
+        assert isinstance(loss, PairLoss)
         assert loss.item_terms is not None
         self._similarity, self._terms = similarity, loss.item_terms
         self.partition = labels.astype(np.intp)  # -1 where an item is not allocated

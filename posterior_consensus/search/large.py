@@ -39,7 +39,7 @@ from posterior_consensus.kernels.tables import (
     slopes_of,
 )
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.problems.problem import Limits, Problem
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import Executor
@@ -50,8 +50,8 @@ from posterior_consensus.search.local_search import (
     OnAll,
     Optimum,
     Sample,
-    check_memory_of_tables,
     is_sparse,
+    limits_in_memory,
     numbered,
 )
 from posterior_consensus.search.runs import is_less
@@ -70,18 +70,12 @@ class SampleOfDraws(Sample):
 
     source: PartitionDraws
     loss: PartitionLoss
-    all_draws: PartitionDraws  # of all items
     rows: npt.NDArray[np.intp]
     labels: npt.NDArray[Any]  # as the draws of all items number them
 
-    @property
-    def size(self) -> list[int]:
-        """Number of items and of draws."""
-        return [self.items.size, self.rows.size]
-
-    def on_all(self, limits: Limits, executor: Executor, progressbar: bool) -> OnBlocks:
+    def on_all(self, executor: Executor, progressbar: bool) -> OnBlocks:
         """The search over all items in blocks."""
-        return OnBlocks(self, limits, executor, progressbar)
+        return OnBlocks(self, executor, progressbar)
 
 
 class _Terms(NamedTuple):
@@ -139,7 +133,7 @@ def sample_of(problem: Problem, rng: np.random.Generator) -> SampleOfDraws | Non
     part = ArrayLabels(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
     some = replace(draws, items=draws.items.take(items), samples=samples, backend=part)
     return SampleOfDraws(
-        source=some, loss=loss, limits=problem.limits, items=items, all_draws=draws, rows=rows, labels=labels
+        source=some, loss=loss, limits=problem.limits, items=items, of=problem, rows=rows, labels=labels
     )
 
 
@@ -151,11 +145,10 @@ def sampled_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.N
 class OnBlocks(OnAll):
     """A search over all items in blocks, from a partition of some or all of them."""
 
-    def __init__(self, sample: SampleOfDraws, limits: Limits, executor: Executor, progressbar: bool) -> None:
-        self._sample, self._draws, self._executor = sample, sample.all_draws, executor
+    def __init__(self, sample: SampleOfDraws, executor: Executor, progressbar: bool) -> None:
+        self._sample, self._draws, self._executor = sample, sample.of.source.as_draws(), executor
         self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
-        check_memory_of_tables(self.bytes_a_cluster, limits.fewest, limits, self._draws.most_clusters)
-        self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
+        self.limits = limits_in_memory(self.bytes_a_cluster, sample.of.n_clusters, self._draws.most_clusters)
         self._loss = sample.loss.arrays(self._draws.n_items)
         self._linear = sample.loss.is_linear
         self._doubt = DOUBT if self._linear else max(DOUBT, DOUBT_OF_FIRST_ORDER / self._draws.n_items)

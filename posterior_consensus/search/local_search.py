@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, smallest_dtype
 from posterior_consensus.kernels.cells import WIDTH, Draws, SparseDraws, compact, searched, sparse_draws, tables_of
 from posterior_consensus.kernels.clusters import merge, rearrange_one
@@ -44,9 +43,11 @@ from posterior_consensus.kernels.tables import (
     set_slopes,
     slopes_of,
 )
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Limits, Problem
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import cut, tree
@@ -112,33 +113,46 @@ class Uniforms(NamedTuple):
 
 
 class LocalSearch(ABC):
-    """A local search: the starts of its runs, and their descent to a local optimum."""
+    """A local search: the starts of its runs, and their descent to a local optimum.
 
-    limits: Limits  # those requested, or fewer clusters where memory ends
+    Parameters
+    ----------
+    problem : Problem
+    stop : uint8 array of shape (1,)
+    """
+
     bytes_a_cluster: int  # what the tables take for each cluster
     is_capped = False  # whether the memory budget leaves out numbers of clusters at which the loss may be lower
     runs_a_check = 3  # runs between two checks of their agreement: no answer may depend on the number of threads
     always_rearranges = False  # whether each descent also dissolves and splits clusters, and takes all draws
 
+    def __init__(self, problem: Problem, stop: Stop) -> None:
+        self.limits = problem.n_clusters  # fewer clusters where memory ends
+        self._stop = stop
+
+    @abstractmethod
+    def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
+        """Search from a partition, of which -1 stands for items to allocate in this order."""
+
     def cuts(self) -> list[Labels]:
         """Partitions that a tree of the items leads to; none where other starts are as good."""
         return []
 
-    @abstractmethod
     def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Begun | Optimum:
         """Search from an allocation of the items in this order, or from a draw, perhaps without using all draws."""
+        return self._descend(np.full(order.size, -1, np.int32), order)
 
-    @abstractmethod
     def descend(self, labels: Labels) -> Optimum:
         """Search from a partition, on all draws."""
+        return self._descend(labels, np.arange(labels.size))
 
-    @abstractmethod
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Begun | Optimum:
-        """Dissolve and split clusters of a partition, the items in this order."""
+        """Dissolve and split clusters of a partition, the items in this order, perhaps without using all draws."""
+        return self._descend(labels, order)
 
-    @abstractmethod
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
         """Search from a partition, of which -1 stands for items to allocate in this order; `elite` is known."""
+        return self._descend(labels, order)
 
     @abstractmethod
     def operations(self, n_clusters: int) -> float:
@@ -170,43 +184,45 @@ class Sample(Problem, ABC):
     ----------
     items : ndarray
         Positions among the items of the whole.
+    of : Problem
+        The problem of all items.
     """
 
     items: npt.NDArray[np.intp]
+    of: Problem
 
     @property
-    @abstractmethod
     def size(self) -> list[int]:
         """Number of items and of draws."""
+        return [self.items.size, len(self.source.as_draws())]
 
     def part_of(self, labels: Labels) -> Labels:
         """A partition of all items, or of the sample, on the sample."""
         return labels if labels.size == self.items.size else canonical_labels(labels[self.items])
 
     @abstractmethod
-    def on_all(self, limits: Limits, executor: Executor, progressbar: bool) -> OnAll:
+    def on_all(self, executor: Executor, progressbar: bool) -> OnAll:
         """The search over all items that its best partition leads to."""
 
 
 class OnDraws(LocalSearch):
     """Search over draws: begun on a small sample of them, continued on a larger one, ended on all."""
 
-    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: Stop) -> None:
+    def __init__(self, problem: Problem, stop: Stop) -> None:
+        super().__init__(problem, stop)
+        draws, loss = problem.source.as_draws(), as_loss(problem.loss, kind=PartitionLoss)
+        stored, limits, most_drawn = draws.backend, self.limits, draws.most_clusters
         sparse = loss.is_linear and is_sparse(draws, limits.fewest)
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
         self._kind = sparse_draws if sparse else Draws
-        self.limits = limits
-        self.bytes_a_cluster = 4 * int(draws.starts[-1])  # in dense tables
+        self.bytes_a_cluster = 4 * int(stored.starts[-1])  # in dense tables
         if not sparse:
-            most_drawn = draws.most_clusters
-            check_memory_of_tables(self.bytes_a_cluster, limits.fewest, limits, most_drawn)
-            room = memory.budget() // self.bytes_a_cluster
-            self.limits = limits._replace(most=min(limits.most, room))
-            self.is_capped = room < min(limits.most, _FAR * most_drawn if loss.is_linear else limits.most)
-        self._stop = stop
-        self._labels = searched(draws.labels)
-        self._all = self._kind(self._labels, draws.starts, draws.weights)
+            self.limits = limits_in_memory(self.bytes_a_cluster, limits, most_drawn)
+            wanted = min(limits.most, _FAR * most_drawn) if loss.is_linear else limits.most
+            self.is_capped = self.limits.most < wanted
+        self._labels = searched(stored.values)
+        self._all = self._kind(self._labels, stored.starts, draws.weights)
 
     def cuts(self) -> list[Labels]:
         """Cuts of the average-linkage tree to start from, if the tree costs little compared with a run."""
@@ -223,10 +239,10 @@ class OnDraws(LocalSearch):
         if from_draw:
             start[:] = self._labels[self._draws.samples.at_quantiles(random.start)]
         small, middle = self._sample(random.sample), self._middle_of_run(random)
-        first = self._descend(small, start, order, Depth.MERGES)
+        first = self._descend(start, order, small, Depth.MERGES)
         if middle is None:
             return Begun(first.labels, first.tally)
-        second = self._descend(middle, first.labels, order, Depth.CHAINS).after(first)
+        second = self._descend(first.labels, order, middle, Depth.CHAINS).after(first)
         return Begun(second.labels, second.tally)
 
     def _middle_of_run(self, random: Uniforms) -> AnyDraws | None:
@@ -237,14 +253,9 @@ class OnDraws(LocalSearch):
     def _middle(self) -> AnyDraws:
         return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
-    def descend(self, labels: Labels) -> Optimum:
-        """Search from a partition, on all draws."""
-        depth = _last_depth(self._draws.n_draws)
-        return self._descend(self._all, labels, np.arange(labels.size), depth)
-
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Begun:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
-        found = self._descend(self._sample(random.sample), labels, order, Depth.REARRANGEMENTS)
+        found = self._descend(labels, order, self._sample(random.sample), Depth.REARRANGEMENTS)
         return Begun(found.labels, found.tally)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
@@ -252,10 +263,10 @@ class OnDraws(LocalSearch):
 
         Most restarts lead back to where they came from: once scans of the items do, the search is at its end.
         """
-        found = self._descend(self._all, labels, order, Depth.SCANS)
+        found = self._descend(labels, order, depth=Depth.SCANS)
         if any(np.array_equal(found.labels, known.labels) for known in elite):
             return found
-        return self._descend(self._all, found.labels, order, Depth.CHAINS).after(found)
+        return self._descend(found.labels, order, depth=Depth.CHAINS).after(found)
 
     def operations(self, n_clusters: int) -> float:
         """What a restart counts as: a scan over so many clusters, or over the mean number in a draw if that is more."""
@@ -271,9 +282,7 @@ class OnDraws(LocalSearch):
 
         With a loss that is not linear the partition may be no better than `labels`: they are not compared exactly.
         """
-        depth = _last_depth(rows.size)
-        draws = self._some(rows, weights / weights.sum())
-        return self._descend(draws, labels, np.arange(labels.size), depth).labels
+        return self._descend(labels, np.arange(labels.size), self._some(rows, weights / weights.sum())).labels
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
@@ -288,9 +297,17 @@ class OnDraws(LocalSearch):
         return self._kind(self._labels[rows], starts, weights)
 
     def _descend(
-        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], depth: Depth, confirm: bool = False
+        self,
+        labels: Labels,
+        order: npt.NDArray[Any],
+        draws: AnyDraws | None = None,
+        depth: Depth | None = None,
+        confirm: bool = False,
     ) -> Optimum:
-        partition = labels.copy()
+        """Search on all draws or on some; without a depth, by chains of moves where these are not many."""
+        partition, draws = labels.copy(), self._all if draws is None else draws
+        if depth is None:
+            depth = Depth.CHAINS if draws.weights.size <= _CHAINED else Depth.MERGES
         value, in_one, tally = descend_draws(
             draws, self._loss, partition, order, self.limits, self._stop, depth=depth, confirm=confirm
         )
@@ -323,7 +340,7 @@ class OnDrawsNonlinear(OnDraws):
         best = int(numbers[np.argmin(losses)])
         chosen = cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))])).astype(np.int32)
         order = np.arange(self._draws.n_items)
-        return [self._descend(self._middle, labels, order, Depth.CHAINS).labels for labels in chosen]
+        return [self._descend(labels, order, self._middle, Depth.CHAINS).labels for labels in chosen]
 
     def _middle_of_run(self, random: Uniforms) -> AnyDraws:
         """Another sample for each run.
@@ -335,7 +352,7 @@ class OnDrawsNonlinear(OnDraws):
 
     def descend(self, labels: Labels) -> Optimum:
         """Search from a partition, on all draws, and confirm where it ends."""
-        return self._descend(self._all, labels, np.arange(labels.size), Depth.CHAINS, confirm=True)
+        return self._descend(labels, np.arange(labels.size), depth=Depth.CHAINS, confirm=True)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
         """Search from a partition, and confirm where it ends only if that is near the minimum expected loss."""
@@ -354,29 +371,10 @@ class OverSimilarities(LocalSearch):
     runs_a_check = 10  # a run takes little, and many partitions are nearly the best
     always_rearranges = True
 
-    def __init__(self, similarity: npt.NDArray[np.float64], limits: Limits, stop: Stop) -> None:
-        self.similarity, self.limits, self._stop = similarity, limits, stop
+    def __init__(self, problem: Problem, stop: Stop, similarity: Floats) -> None:
+        super().__init__(problem, stop)
+        self.similarity = similarity
         self.bytes_a_cluster = 8 * len(similarity)  # a sum of similarities for each item
-
-    @abstractmethod
-    def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
-        """Search from a partition, of which -1 stands for items to allocate in this order."""
-
-    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Optimum:
-        """Allocate the items in this order and search from there."""
-        return self._descend(np.full(order.size, -1, np.int32), order)
-
-    def descend(self, labels: Labels) -> Optimum:
-        """Search from a partition."""
-        return self._descend(labels, np.arange(labels.size))
-
-    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
-        """Search from a partition, of which -1 stands for items to allocate in this order."""
-        return self._descend(labels, order)
-
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
-        """Search from a partition, its clusters dissolved and split in this order of the items."""
-        return self._descend(labels, order)
 
     def operations(self, n_clusters: int) -> float:
         """What a restart counts as: the similarities are summed within each cluster, however many there are."""
@@ -392,13 +390,14 @@ class OverSimilarities(LocalSearch):
 class OnPairs(OverSimilarities):
     """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
 
-    def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: Stop) -> None:
-        super().__init__(draws.similarity(), limits, stop)
+    def __init__(self, problem: Problem, stop: Stop) -> None:
+        super().__init__(problem, stop, problem.source.similarity())
+        loss = as_loss(problem.loss, kind=PartitionLoss)
         np.fill_diagonal(self.similarity, 0.0)
         self._costs = Costs(loss.numerator["A"], loss.numerator["B"])
         together = float(self.similarity.sum()) / 2
         self._apart = loss.numerator["C"] * together  # the expected loss of single items
-        self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
+        self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(len(self.similarity))[-1]
 
     def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
         partition = labels.copy()
@@ -570,6 +569,12 @@ def _n_clusters(state: Any) -> int:
     return int(np.count_nonzero(state.sizes))
 
 
+def limits_in_memory(bytes_a_cluster: int, limits: Limits, drawn: int) -> Limits:
+    """The limits, with no more clusters than the budget has tables for; see :func:`check_memory_of_tables`."""
+    check_memory_of_tables(bytes_a_cluster, limits.fewest, limits, drawn)
+    return limits._replace(most=min(limits.most, memory.budget() // bytes_a_cluster))
+
+
 def check_memory_of_tables(bytes_a_cluster: int, n_clusters: int, limits: Limits, drawn: int) -> None:
     """Raise MemoryError if the tables of this many clusters exceed the budget; it names one that is enough.
 
@@ -585,11 +590,6 @@ def numbered(partition: Labels) -> Labels:
     """Number the clusters by first appearance, without the checks that a user's labels need."""
     codes = partition[np.newaxis].astype(smallest_dtype(partition.size))
     return canonical_rows(codes, partition.size)[0][0].astype(np.int32)
-
-
-def _last_depth(n_draws: int) -> Depth:
-    """The moves of a search on this many draws: chains of moves are slow on many draws."""
-    return Depth.CHAINS if n_draws <= _CHAINED else Depth.MERGES
 
 
 def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:

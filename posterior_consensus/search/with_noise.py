@@ -17,8 +17,9 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.pair_moves import Costs
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import NoiseLoss
-from posterior_consensus.problems.problem import Limits, WithNoise
+from posterior_consensus.problems.problem import Limits, Problem, WithNoise
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -45,17 +46,16 @@ class SampleWithNoise(Sample):
     """Some items of a problem with noise, and the one more, which is the last."""
 
     source: PartitionDraws
-    loss: NoiseLoss
-    all_draws: PartitionDraws  # of all items and the one more
+    of: WithNoise
 
     @property
     def size(self) -> list[int]:
         """Number of items, without the one more, and of runs."""
         return [self.items.size - 1, self.source.n_draws]
 
-    def on_all(self, limits: Limits, executor: Executor, progressbar: bool) -> OnAllWithNoise:
+    def on_all(self, executor: Executor, progressbar: bool) -> OnAllWithNoise:
         """The search over all items by moves of all at once."""
-        return OnAllWithNoise(self, limits, executor.is_over)
+        return OnAllWithNoise(self, executor.is_over)
 
 
 def sample_with_noise(problem: WithNoise, rng: np.random.Generator) -> SampleWithNoise | None:
@@ -65,10 +65,8 @@ def sample_with_noise(problem: WithNoise, rng: np.random.Generator) -> SampleWit
         return None
     number = min(n, _SAMPLE, int((memory.budget() / (8 * _MATRICES)) ** 0.5))
     items = np.append(np.sort(rng.choice(n, max(1, number), replace=False, shuffle=False)), n)
-    draws = problem.source
-    return SampleWithNoise(
-        source=draws.of_items(items), loss=problem.loss, limits=problem.limits, items=items, all_draws=draws
-    )
+    part = problem.source.of_items(items)
+    return SampleWithNoise(source=part, loss=problem.loss, limits=problem.limits, items=items, of=problem)
 
 
 class _Scores(NamedTuple):
@@ -82,9 +80,9 @@ class _Scores(NamedTuple):
 class OnAllWithNoise(OnAll):
     """Moves of all items of a problem at once, by tables of the runs' clusters by those of a partition."""
 
-    def __init__(self, sample: SampleWithNoise, limits: Limits, is_over: Callable[[], bool]) -> None:
-        self.limits, self._items, self._is_over = limits, sample.items, is_over
-        self._draws, self._loss = sample.all_draws, sample.loss
+    def __init__(self, sample: SampleWithNoise, is_over: Callable[[], bool]) -> None:
+        self.limits, self._items, self._is_over = sample.of.n_clusters, sample.items, is_over
+        self._draws, self._loss = sample.of.source, sample.of.loss
         self.bytes_a_cluster = 24 * self._draws.n_draws  # of three kinds of counts
         self.tally = np.zeros(6, np.int64)  # of which none is counted
         labels, self._weights = self._draws.labels, self._draws.weights
@@ -183,9 +181,10 @@ class OnPairsWithNoise(OverSimilarities):
     loss: their pairs with each other only make that dearer.
     """
 
-    def __init__(self, draws: PartitionDraws, loss: NoiseLoss, limits: Limits, stop: Stop) -> None:
-        super().__init__(draws.similarity(), limits, stop)  # of the one more item, too
-        self._draws = draws
+    def __init__(self, problem: Problem, stop: Stop) -> None:
+        super().__init__(problem, stop, problem.source.similarity())  # of the one more item, too
+        self._draws = draws = problem.source.as_draws()
+        loss = as_loss(problem.loss, kind=NoiseLoss)
         labels, weights = draws.labels, draws.weights
         active = (labels[:, :-1] != labels[:, -1:]).astype(np.float64)
         self._share = 1.0 - weights @ active

@@ -198,10 +198,8 @@ def test_scores_of_all_items_are_differences_of_the_loss():
             return pc.expected_loss(runs, problem.whole(own), loss=loss)["expected_loss"].item() / loss.scale(10)
 
         all_items = np.arange(labels.size)
-        sample = with_noise.SampleWithNoise(
-            source=problem.source, loss=problem.loss, items=all_items, all_draws=problem.source
-        )
-        every = with_noise.OnAllWithNoise(sample, problem.n_clusters, lambda: False)
+        sample = with_noise.SampleWithNoise(source=problem.source, loss=problem.loss, items=all_items, of=problem)
+        every = with_noise.OnAllWithNoise(sample, lambda: False)
         scores = every._scored(labels)
         assert scores.value + problem.fixed / loss.scale(10) == pytest.approx(value_of(labels))
         for i in range(labels.size - 1):

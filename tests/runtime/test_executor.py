@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import posterior_consensus as pc
 from posterior_consensus.answers import compare
 from posterior_consensus.losses.partition_losses import PAIR_LOSSES
-from posterior_consensus.problems.problem import Limits
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor, one_blas_thread
 from posterior_consensus.search.item_terms import OnItemTerms
@@ -72,17 +72,18 @@ def test_an_error_ends_the_other_calls(n_jobs, monkeypatch):
 
 
 LOCAL_SEARCHES = {
-    "draws": lambda *given: OnDraws(given[0], pc.vi(), *given[1:]),
-    "nonlinear": lambda *given: OnDrawsNonlinear(given[0], pc.LOSSES["nvi"](), *given[1:]),
-    "pairs": lambda *given: OnPairs(given[0], pc.binder(), *given[1:]),
-    "terms": lambda *given: OnItemTerms(given[0], PAIR_LOSSES["vi_lower_bound"](), *given[1:]),
+    "draws": (OnDraws, pc.vi()),
+    "nonlinear": (OnDrawsNonlinear, pc.LOSSES["nvi"]()),
+    "pairs": (OnPairs, pc.binder()),
+    "terms": (OnItemTerms, PAIR_LOSSES["vi_lower_bound"]()),
 }
 
 
 @pytest.mark.parametrize("kind", list(LOCAL_SEARCHES))
 def test_the_calls_of_a_search_could_go_to_another_process(kind):
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 60, 20, 4, 0.5))
-    local = LOCAL_SEARCHES[kind](draws, Limits(1, 20), np.zeros(1, np.uint8))
+    search, loss = LOCAL_SEARCHES[kind]
+    local = search(Problem(draws, loss), np.zeros(1, np.uint8))
     rng = np.random.default_rng(2)
     call = rng.permutation(20), Uniforms(rng.random(SMALL), *rng.random(2)), False
     here, there = local.begin(*call), pickle.loads(pickle.dumps(local.begin))(*call)

@@ -13,6 +13,7 @@ from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.problems.components import decomposed, first_members
 from posterior_consensus.search import components
+from posterior_consensus.search.effort import Effort
 from posterior_consensus.search.sparse_search import improved_by_decisions
 from tests.helpers import check, keeps, press_ctrl_c, random_scored_pairs, scored_pairs
 
@@ -236,7 +237,7 @@ def test_a_time_limit_stops_the_search_of_a_component_and_what_it_breaks_is_mend
     monkeypatch.setattr(components, "bound_components", lambda *some, **more: None)  # which mends too
     pairs = hard_component()
     found = components.search_components(
-        decomposed(pairs, pc.binder()), np.random.default_rng(1), work=10.0, seconds=0.1
+        decomposed(pairs, pc.binder()), np.random.default_rng(1), Effort(seconds=0.1), work=10.0
     )
     assert pairs.constraints.first_broken(found.labels) is None and found.info.stopped == "seconds"
 
@@ -248,10 +249,12 @@ def test_ctrl_c_leaves_a_partition_that_keeps_the_constraints_and_a_bound(where,
     parts = decomposed(pairs, pc.binder())
     if at == 2:
         monkeypatch.setattr(components, "_SHARE_AT_FIRST", 0.0)  # so that bounds are left for later
+    in_this_thread = components.Executor
+    monkeypatch.setattr(components, "Executor", lambda n_jobs, seconds: in_this_thread(0, seconds))
     press_ctrl_c(monkeypatch, components, where, at)
     with pytest.warns(UserWarning, match="interrupted"):
-        found = components.search_components(parts, np.random.default_rng(1), work=10.0, n_jobs=0)
+        found = components.search_components(parts, np.random.default_rng(1), work=10.0)
     assert found.info.stopped == "interrupted" and len(found.info.unproven_sizes) == 2
     assert pairs.constraints.first_broken(found.labels) is None
     expected = pc.expected_loss(pairs, found.labels)["expected_loss"].item()
-    assert expected - found.gap <= best.expected_loss + 1e-12 and found.gap > 0
+    assert found.lower_bound <= best.expected_loss + 1e-12 and found.lower_bound < expected

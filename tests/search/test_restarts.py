@@ -8,7 +8,7 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus import losses
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.problems.problem import Limits
+from posterior_consensus.problems.problem import Problem
 from posterior_consensus.search.local_search import OnDraws, Optimum
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
@@ -116,7 +116,7 @@ def test_agreement_tells_the_kinds_of_start(approved):
 def test_changes_are_partitions_of_all_items_and_differ():
     rng = np.random.default_rng(4)
     draws = random_draws(rng, 10, 30, 5)
-    local = OnDraws(pc.as_partition_draws(draws), losses.vi(), Limits(1, 30), NEVER)
+    local = OnDraws(Problem(pc.as_partition_draws(draws), losses.vi()), NEVER)
     elite = [np.arange(30, dtype=np.int32), reference.canonical(draws[0]).astype(np.int32)]
     none = np.zeros(6, np.int64)
     changed = runs.perturbations([Optimum(one, 1.0, 1.0, none) for one in elite], local.companions, True, rng)
