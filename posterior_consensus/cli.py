@@ -526,7 +526,7 @@ def summary_as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str
     best, ball, diagnosis, modes = summary.partition, summary.ball, summary.diagnosis, summary.modes
     names = summary.draws.items.names.tolist()
     items = zip(names, best.labels.values.tolist(), summary.items.similarity.values.tolist(), strict=True)
-    table: dict[str, Any] = {
+    table = {
         "source": summary.source,
         "n_draws": summary.draws.n_draws,
         "n_chains": len(summary.draws.samples.chains),

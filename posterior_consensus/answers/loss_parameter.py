@@ -245,7 +245,7 @@ def loss_path(
         np.full(a.size, np.nan) if source.draws is None else mean_loss(source, labels, vi()),
         np.array([np.nan, *distances]),
     )
-    coords: dict[str, Any] = {dim: grid, "a": (dim, a)}
+    coords = {dim: (dim, grid), "a": (dim, a)}
     table = xr.Dataset({name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}, coords)
     partitions = source.items.array(labels, "partitions", (dim, ...), coords)
     return LossPath(partitions, table, factory(), source.n_draws, stopped, missing, words=source.words)

@@ -632,9 +632,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     named = source.clusters_of(partition)
     similarity, nearest, nearest_similarity = source.own_and_nearest(named.labels, named.noise)
     own, draws = own_membership(source, named.labels, named.noise), source.draws
-    further: dict[str, Any] = {**_noise_of(source)}
-    if own is not None and draws is not None:
-        further |= _of_misplaced(own.misplaced, draws.samples)
+    misplaced = {} if own is None or draws is None else _of_misplaced(own.misplaced, draws.samples)
     return ItemUncertainty(
         cluster=source.items.array(named.labels, "cluster"),
         similarity=source.items.array(similarity, "similarity"),
@@ -643,11 +641,12 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
         names=named.names,
         membership=None if own is None else source.items.array(own.membership, "membership"),
         words=source.words,
-        **further,
+        **_noise_of(source),
+        **misplaced,
     )
 
 
-def _of_misplaced(numbers: Floats, samples: Samples) -> dict[str, Any]:
+def _of_misplaced(numbers: Floats, samples: Samples) -> dict[str, float]:
     """Mean of the numbers of items outside their cluster (n_draws,), its error and effective sample size."""
     error, size = (float(one) for one in samples.mcse_and_ess(numbers))
     return {"misplaced": float(samples.mean(numbers)), "misplaced_mcse": error, "misplaced_ess": size}
@@ -775,13 +774,14 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     if density is None:
         values, errors = of_matched(matched, probabilities, known.samples)
         errors = known.samples.probability_errors(values, errors)
-        of_new: dict[str, Any] = {"conditional_on": OLD_DATA}
+        conditional_on, ess = OLD_DATA, None
     else:
         values, errors, sizes = _given_each(matched, probabilities, density[order], known.samples)
-        of_new = {"conditional_on": NEW_DATA, "ess": new.items.array(sizes, "ess")}
+        conditional_on, ess = NEW_DATA, new.items.array(sizes, "ess")
     cluster = np.where(np.isnan(values).any(axis=1), values.shape[1] - 1, values.argmax(axis=1))
     named = cluster_names(partition, given), cluster_numbers(partition, given)
-    return as_membership(values, errors, cluster.astype(np.int32), new.items, *named, **of_new)
+    cluster = cluster.astype(np.int32)
+    return as_membership(values, errors, cluster, new.items, *named, conditional_on=conditional_on, ess=ess)
 
 
 def _log_density(given: Any, new: PartitionDraws) -> Floats:

@@ -561,9 +561,8 @@ def completed(
     Unassigned items move one by one, from the consensus of all items after it is changed to agree with the assigned
     clusters.
     """
-    options: dict[str, Any] = {"random_seed": rng, "seconds": seconds, "progressbar": progressbar}
-    free = consensus_partition(draws, loss=loss, **options).labels.values
-    partition = _agreeing(free, labels)
+    free = consensus_partition(draws, loss=loss, random_seed=rng, seconds=seconds, progressbar=progressbar)
+    partition = _agreeing(free.labels.values, labels)
     most = max(draws.most_clusters, int(partition.max()) + 1)
     what = f"A search among {most} clusters"
     memory.check(4.0 * int(draws.starts[-1]) * most, what, f"Take fewer {draws.samples.words.draws}.")

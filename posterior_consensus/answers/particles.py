@@ -728,10 +728,18 @@ def particles(
     >>> particles.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
-    options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
-    options |= {"partition": own_partition(draws, partition), "effort": _LONG}
-    draws = as_draws(draws)
-    return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
+    return find_particles(
+        as_draws(draws),
+        n_particles,
+        loss,
+        max_particles=max_particles,
+        n_starts=n_starts,
+        seconds=seconds,
+        random_seed=random_seed,
+        progressbar=progressbar,
+        effort=_LONG,
+        partition=own_partition(draws, partition),
+    )
 
 
 def find_particles(

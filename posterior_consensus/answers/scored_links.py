@@ -349,13 +349,13 @@ def _by_products(first: Integers, second: Integers, scores: Floats, n: int) -> F
     return np.where(has_score, expit(np.bincount(first, odds, n) + np.bincount(second, odds, n)), 0.0)
 
 
-def named_ends(cluster: xr.DataArray, names: Sequence[Hashable], first: Any, second: Any) -> dict[str, Any]:
+def named_ends(cluster: xr.DataArray, names: Sequence[Hashable], first: Any, second: Any) -> dict[str, pd.Index]:
     """Columns of pairs of items: their names, and the names of their clusters."""
     dim = str(cluster.dims[0])
     items = cluster.indexes.get(dim, pd.RangeIndex(cluster.size)).to_flat_index()
     of_clusters = np.empty(len(names), dtype=object)
     of_clusters[:] = names
-    columns: dict[str, Any] = {}
+    columns = dict[str, pd.Index]()
     for end, at in (("first", first), ("second", second)):
         columns[end] = items[at]
         columns[f"{end}_cluster"] = pd.Index(of_clusters[cluster.values[at]], tupleize_cols=False).infer_objects()

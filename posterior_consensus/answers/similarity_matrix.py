@@ -103,10 +103,8 @@ def posterior_similarity_matrix(
     if items is not None:
         source = source.of_items(source.items.positions_of(items))
     source.check_memory("Ask for a part of it by `items`, `nearest` or `threshold`.")
-    attrs: dict[str, Any] = {"long_name": "posterior similarity"}
-    if source.n_draws is not None:
-        attrs["n_draws"] = source.n_draws
-    return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)
+    n_draws = {} if source.n_draws is None else {"n_draws": source.n_draws}
+    return source.items.pair_array(source.similarity(), "psm").assign_attrs(long_name="posterior similarity", **n_draws)
 
 
 def _nearest(source: PairSource, n_others: int) -> csr_array:
@@ -202,11 +200,10 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
            [0.01, 0.01, 0.  ]])
     """
     source = as_source(draws).in_fixed_order()
-    attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the posterior similarity"}
+    long_name = "Monte Carlo standard error of the posterior similarity"
     if isinstance(source, PairSimilarity) and source.errors is not None:
-        return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(attrs)
+        return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(long_name=long_name)
     draws = source.as_draws()
-    attrs["n_draws"] = draws.n_draws
     errors = draws.samples.probability_errors(draws.shared_similarity, similarity_errors(draws))
     np.fill_diagonal(errors, 0.0 * np.diagonal(errors))  # unknown errors stay unknown
-    return draws.items.pair_array(errors, "psm_mcse").assign_attrs(attrs)
+    return draws.items.pair_array(errors, "psm_mcse").assign_attrs(long_name=long_name, n_draws=draws.n_draws)

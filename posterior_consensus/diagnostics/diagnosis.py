@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,13 +138,13 @@ def diagnose(
     >>> found.summaries["mean"].sel(summary="number of clusters").item()
     2.0
     """
-    followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
+    run = partial(diagnose_within, None, references=references, loss=loss, n_pairs=n_pairs, random_seed=random_seed)
     if isinstance(draws, Layers):
-        return diagnose_within(None, draws.joint(), partition, layers=draws, **followed)
+        return run(draws.joint(), partition, layers=draws)
     with opened(draws) as (data, where):
         taken = find_source(data, where).source.as_draws()
-        followed["logs"] = log_of_draws(data, taken)
-    return diagnose_within(None, taken, own_partition(draws, partition), **followed)
+        logs = log_of_draws(data, taken)
+    return run(taken, own_partition(draws, partition), logs=logs)
 
 
 def diagnose_within(

@@ -1,6 +1,7 @@
 """compare_layers(): how the partitions of several layers differ in the same draw, or how stable layers of runs are."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -289,8 +290,8 @@ def _partitions(
         if isinstance(seed, np.random.Generator):
             seed = int(seed.integers(2**63))
         each = track(layers.items(), "Searches", progressbar=progressbar)
-        options: dict[str, Any] = {"loss": loss, "random_seed": seed, "progressbar": False}
-        return {name: consensus_partition(draws, **options) for name, draws in each}
+        search = partial(consensus_partition, loss=loss, random_seed=seed, progressbar=False)
+        return {name: search(draws) for name, draws in each}
     if isinstance(partitions, xr.DataArray) and partitions.ndim == 2:
         partitions = _partitions_by_layer(partitions, layers)
     if isinstance(partitions, Mapping):

@@ -278,11 +278,12 @@ def _overlap_table(
     found[-_FLAGS:] = 0
     for row, (transition, at) in enumerate(zip(transitions, places, strict=True)):
         found[:, row, at] = np.concatenate([transition.overlaps, transition.moved])
-    coords: dict[str, Any] = {"step": np.array([f"{step.before} to {step.after}" for step in steps], str)}
-    for end in ("before", "after"):
-        coords[end] = "step", names_as_coordinate([getattr(step, end) for step in steps])
+    ends = {"step": np.array([f"{step.before} to {step.after}" for step in steps], str)}
+    ends |= {end: names_as_coordinate([getattr(step, end) for step in steps]) for end in ("before", "after")}
     columns = dict(zip(OVERLAPS, (*found[:-_FLAGS], *(found[-_FLAGS:] > 0)), strict=True))
-    return Items.along(labels, str(labels.dims[1])).dataset(columns, ("step", ...), coords)
+    return Items.along(labels, str(labels.dims[1])).dataset(
+        columns, ("step", ...), {end: ("step", names) for end, names in ends.items()}
+    )
 
 
 def _over_all_items(

@@ -286,5 +286,5 @@ def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[
             box = {"boxstyle": "round,pad=0.1", "facecolor": style["facecolor"], "linewidth": 0.0}
             ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=ink, bbox=box, parse_math=False)
         else:
-            beside: dict[str, Any] = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 8}
-            ax.text(j + side * 0.6 * _BLOCK, middle, shortened(name, 24), parse_math=False, **beside)
+            x, ha = j + side * 0.6 * _BLOCK, "right" if side < 0 else "left"
+            ax.text(x, middle, shortened(name, 24), ha=ha, va="center", fontsize=8, parse_math=False)

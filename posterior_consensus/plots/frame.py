@@ -412,8 +412,9 @@ def _name_bar(bar: Any, label: str) -> None:
 
 def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
     """Add a legend next to the axes, or at the style's `loc`."""
-    beside: dict[str, Any] = {} if "loc" in style else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    ax.legend(handles=handles, frameon=False, fontsize="small", **beside, **style)
+    if "loc" not in style:
+        style |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    ax.legend(handles=handles, frameon=False, fontsize="small", **style)
 
 
 def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:

@@ -200,15 +200,10 @@ def plot_item_uncertainty(
     frame.scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
     shares = []
     if items.noise is not None:
-        style: dict[str, Any] = {
-            "color": ink(),
-            "linewidths": 0.8,
-            "marker": "x",
-            "s": float(np.clip(room, 2.5, 4)) ** 2,
-        }
         share = items.noise.values[row.at]
         (called,) = np.nonzero(share)
-        ax.scatter(called, share[called], **style, zorder=2.6, clip_on=False)
+        area = float(np.clip(room, 2.5, 4)) ** 2
+        ax.scatter(called, share[called], area, ink(), "x", linewidths=0.8, zorder=2.6, clip_on=False)
         shares.append(frame.point("share as noise", "x", ink(), markersize=4))
     ax.set(ylim=(0, 1.02), ylabel=f"mean {items.words.similarity}")
     name_row(ax, row, [str(name) for name in items.names])

@@ -291,9 +291,8 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
     ax.errorbar(at, values, error, fmt="none", color=ink(), elinewidth=1.0, zorder=2)
     others = "other" if best.any() else "error unknown"
     for some, face, label in ((best, ink(), "not clearly less stable"), (~best, ax.get_facecolor(), others)):
-        style: dict[str, Any] = {"color": ink(), "markerfacecolor": face, "markersize": 5, "zorder": 3}
         if some.any():
-            ax.plot(at[some], values[some], "o", label=label, **style)
+            ax.plot(at[some], values[some], "o", color=ink(), markerfacecolor=face, markersize=5, zorder=3, label=label)
     ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
     ax.set(ylabel="stability", ylim=(min(-0.05, np.nanmin(np.append(values - error, 0.0)) - 0.03), 1.05))
     _add_legend_of_runs(ax)
@@ -529,15 +528,18 @@ def _draw_memberships(layers: Mapping[Any, Membership], order: Any, figsize: Siz
     own = [one.cluster.values[places[name]] for name, one in layers.items()]
     row = item_row(grid[0], items, own[0], order, then=[*own[1:], -first.own.values], certainty=first.own.values)
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
-    entries: dict[str, Any] = {}
+    legends = []
     for ax, (name, one) in zip(grid, layers.items(), strict=True):
         ax.set(ylim=(0, 1), yticks=[], ylabel=frame.shortened(str(name), frame.LONGEST))
         draw_shares(ax, one, places[name][row.at], edges, patterned=row.patterned)
-        legend = ax.get_legend()
-        texts = [text.get_text() for text in legend.get_texts()]
-        entries |= dict(zip(texts, legend.legend_handles, strict=True))
-        legend.remove()
+        legends.append(ax.get_legend())
+        legends[-1].remove()
         ax.set(xlim=(edges[0], edges[-1]), xticks=[])
     name_row(grid[-1], row, [str(k) for k in own_in(first.probabilities, "consensus_cluster").values])
-    frame.add_legend(grid[0], [entries[text] for text in entries], labels=list(entries))
+    handles = {
+        text.get_text(): handle
+        for legend in legends
+        for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
+    }
+    frame.add_legend(grid[0], list(handles.values()), labels=list(handles))
     return grid

@@ -99,8 +99,8 @@ def _draw_pair_numbers(ax: Axes, probability: Floats, within: Flags, pairs: str)
         numbers = np.histogram(probability[own], _BINS)[0].astype(np.float64)
         numbers[numbers == 0] = np.nan
         ax.stairs(numbers, _BINS, baseline=None, color=colour, linewidth=1.8)
-        style: dict[str, Any] = {"color": colour, "markeredgecolor": ink(), "markeredgewidth": 0.6, "markersize": 5}
-        ax.plot((_BINS[1:] + _BINS[:-1]) / 2, numbers, "o", label=name, **style)
+        x = (_BINS[1:] + _BINS[:-1]) / 2
+        ax.plot(x, numbers, "o", label=name, color=colour, mec=ink(), mew=0.6, markersize=5)
     if probability.size:
         frame.scale_counts(ax)
     ax.set(xlim=(0.0, 1.0), ylabel=f"number of {pairs}")

@@ -141,8 +141,8 @@ def plot_draws_map(
         if isinstance(symbol, int):
             _draw_number(ax, symbol, x, y)
             continue
-        style: dict[str, Any] = {"color": colours.MARK, "marker": symbol, "edgecolor": "white", "linewidth": 0.9}
-        ax.scatter(x, y, 190 if symbol == "*" else 80, label=name, zorder=4, **style)
+        area = 190 if symbol == "*" else 80
+        ax.scatter(x, y, area, colours.MARK, symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
     unit, words = f", {metric.unit}" if metric.unit else "", draws.samples.words
     ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
@@ -371,8 +371,8 @@ def _draw_exemplars(
     order = np.argsort(-np.bincount(labels), kind="stable")
     for k in order[::-1]:
         x, y = places[exemplars[[k]]].T
-        edge: dict[str, Any] = {"edgecolor": colours.ink(), "linewidth": 1.0, "zorder": 4}
-        frame.scatter_clusters(ax, x, y, numbers[[k]], s=4 * _AREA_OF_ITEM, **edge)
+        edge, area = colours.ink(), 4 * _AREA_OF_ITEM
+        frame.scatter_clusters(ax, x, y, numbers[[k]], s=area, edgecolor=edge, linewidth=1.0, zorder=4)
     points = places * min(np.divide(frame.extent(ax), np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
     shown = dict(zip(exemplars.tolist(), frame.short_names(names[exemplars], _LONGEST), strict=True))
     named = list[int]()
@@ -380,6 +380,5 @@ def _draw_exemplars(
         width = max(_LETTER * len(shown[other]) for other in (item, *named))
         away = np.abs(points[named] - points[item])
         if np.all((away[:, 0] > width) | (away[:, 1] > _LINE)):
-            near: dict[str, Any] = {"xytext": (6, 6), "textcoords": "offset points", "fontsize": _FONT}
-            ax.annotate(shown[item], places[item], parse_math=False, **near)
+            ax.annotate(shown[item], places[item], (6, 6), None, "offset points", fontsize=_FONT, parse_math=False)
             named.append(item)

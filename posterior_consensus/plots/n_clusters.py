@@ -172,8 +172,8 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     size, ratios = (5.6, 4.6 if drawn else 3.2), (2.0, 1.0)[: 1 + drawn]
     grid = frame.grid_axes(axes, figsize, 1 + drawn, 1, *size, height_ratios=ratios).ravel()
     errors, words = frame.ERRORS * table["difference_mcse"].fillna(0.0).values, losses.words
-    points: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.0, "capsize": 2}
-    grid[0].errorbar(numbers, table["expected_loss"].values, errors, **points)
+    expected = table["expected_loss"].values
+    grid[0].errorbar(numbers, expected, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2)
     grid[0].set_ylabel(frame.axis_label(f"{words.expected} {short_name_of(losses.loss)}", losses.loss.unit))
     if drawn:
         height, error = table["probability"].values, frame.ERRORS * table["probability_mcse"].fillna(0.0).values
@@ -320,8 +320,8 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     occurs = table.index[(table["components"] > 0) | (table["clusters"] > 0)]
     table = table.loc[: max(_LEAST_SHOWN, int(occurs.max()) if len(occurs) else 0)]
     numbers, words = table.index.values, similarity.partitions.samples.words
-    line: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.2, "clip_on": False}
-    grid[0].plot(numbers, table["distance_within"], **line)
+    within = table["distance_within"]
+    grid[0].plot(numbers, within, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False)
     grid[0].set(ylim=(0.0, 1.0), ylabel="share of the distance\nwithin clusters", xlabel="number of clusters")
     grid[1].bar(numbers, table["clusters"], color=BARS, width=0.8, label=f"clusters in a {words.draw}")
     edges = np.append(numbers, numbers[-1] + 1) - 0.5

@@ -261,14 +261,8 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     order = np.argsort(x[:-1])
     for ax, value, mcse in zip(grid, ("n_clusters", "excess_loss"), ("n_clusters_mcse", "excess_mcse"), strict=True):
         bars = frame.ERRORS * np.nan_to_num(table[mcse].values[order])
-        style: dict[str, Any] = {
-            "fmt": "o-" if along else "o",
-            "markersize": 4,
-            "linewidth": 1.0,
-            "elinewidth": 1.0,
-            "capsize": 2,
-        }
-        ax.errorbar(x[order], table[value].values[order], bars, color=ink(), **style)
+        y, fmt = table[value].values[order], "o-" if along else "o"
+        ax.errorbar(x[order], y, bars, fmt=fmt, color=ink(), markersize=4, linewidth=1.0, elinewidth=1.0, capsize=2)
     error = frame.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
     grid[0].errorbar(x[-1], sensitivity.n_clusters, error, fmt="o", markersize=5, color=MARK, capsize=2)
     for ax in grid:
@@ -356,8 +350,10 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
     held_out = f"other half, {partial.probability:.3g}"
     error = frame.ERRORS * np.nan_to_num(partial.mcse)
-    bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
-    ax.errorbar(partial.n_items, partial.probability, error, fmt="_", label=held_out, **bar)
+    size, share = partial.n_items, partial.probability
+    ax.errorbar(
+        size, share, error, fmt="_", color=ink(), markersize=10, capsize=3, linewidth=1.2, label=held_out, clip_on=False
+    )
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))
     ax.set(ylabel=f"share of {draws} that agree", xlabel=f"assigned items, of {sizes[-1]}")
     frame.tick_integers(ax.xaxis)

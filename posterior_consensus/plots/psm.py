@@ -401,9 +401,9 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     table = comparison.to_dataframe().head(n_items)
     places = np.arange(len(table))
     errors = frame.ERRORS * table["mcse"].fillna(0.0).to_numpy()
-    error = comparison.words.mcse
-    style: dict[str, Any] = {"fmt": "o", "color": ink(), "elinewidth": 1.0, "capsize": 2, "markersize": 4}
-    ax.errorbar(table["difference"], places, xerr=errors, label=f"observed, two {error} to either side", **style)
+    label = f"observed, two {comparison.words.mcse} to either side"
+    x = table["difference"]
+    ax.errorbar(x, places, None, errors, "o", label=label, color=ink(), elinewidth=1.0, capsize=2, markersize=4)
     by_chance = f"expected {comparison.words.by_chance} alone"
     ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label=by_chance)
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)

@@ -97,11 +97,10 @@ class ExchangeablePrior(PartitionPrior):
         return f"under a {process} mixture with fixed parameters, it is inconsistent for a number of components"
 
     @property
-    def _parameters(self) -> dict[str, Any]:
-        own = {"concentration": self.concentration}
+    def _parameters(self) -> tuple[Any, ...]:
         if self.n_components is not None:
-            return own | {"n_components": self.n_components}
-        return own | ({"discount": self.discount} if self.family == "pitman_yor" else {})
+            return self.concentration, self.n_components
+        return (self.concentration, *([self.discount] if self.family == "pitman_yor" else []))
 
     def _groups(self, n_items: int, most: float) -> Iterator[_Members]:
         quadrature = nodes(self.concentration, n_items, partial(self._information, n_items=n_items, most=most))
@@ -462,8 +461,8 @@ class StickBreaking(PartitionPrior):
         return f"of the {self.n_components} components, it counts those that have items"
 
     @property
-    def _parameters(self) -> dict[str, Any]:
-        return {"concentration": self.concentration, "n_components": self.n_components}
+    def _parameters(self) -> tuple[Any, ...]:
+        return self.concentration, self.n_components
 
     def _nodes(self, n_items: int) -> Nodes:
         return nodes(self.concentration, n_items, lambda a: self.n_components)

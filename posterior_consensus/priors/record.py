@@ -303,11 +303,11 @@ class PartitionPrior(ABC):
 
     @property
     @abstractmethod
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> tuple[Any, ...]:
         """Arguments of the function that made the prior."""
 
     def __repr__(self) -> str:
-        return f"{self.family}({', '.join(parameter_in_words(value) for value in self._parameters.values())})"
+        return f"{self.family}({', '.join(parameter_in_words(value) for value in self._parameters)})"
 
 
 def check_prior(prior: Any) -> PartitionPrior:

@@ -220,8 +220,7 @@ def with_groups(data: Container, groups: Mapping[str, xr.Dataset | xr.DataTree])
     nested = any(isinstance(dataset, xr.DataTree) for dataset in groups.values())
     if is_inference_data(data) and not nested:
         source: Any = data
-        kept: dict[str, Any] = {name: source[name] for name in source.groups()}
-        return source.__class__(attrs=source.attrs, **kept | dict(groups))
+        return source.__class__(attrs=source.attrs, **{name: source[name] for name in source.groups()} | dict(groups))
     wanted = "a DataTree" if nested else "an InferenceData, a DataTree or an AnnData"
     own = "to_datatree" if nested else "to_dataset"
     raise TypeError(f"`data` must be {wanted}; got {type(data).__name__}. Use the result's {own}().")
