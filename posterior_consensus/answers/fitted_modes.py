@@ -16,13 +16,11 @@ from posterior_consensus.consensus.perturbation.mixture import Mixture, as_indep
 from posterior_consensus.consensus.perturbation.probability import Mode, is_exact, log_joint
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import (
     canonical_rows,
     distinct_rows,
     is_partition,
     smallest_dtype,
-    with_noise_marked,
 )
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
@@ -494,9 +492,9 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence
     surprise = abs(_over_modes(xr.DataArray(log_joint(modes, draws), dims=("sample", "mode"))).values) / np.log(2)
     sample = draws.samples.coords
     labels, is_noise = memberships.argmax(axis=2).astype(np.int32), None
-    if isinstance(draws, NoisyRuns):
+    if draws.has_noise:
         weights = draws.weights * np.nan_to_num(responsibilities.T)
-        found = [with_noise_marked(row, draws.noise, own) < 0 for row, own in zip(labels, weights, strict=True)]
+        found = [draws.with_noise_of(row, own) < 0 for row, own in zip(labels, weights, strict=True)]
         is_noise = draws.items.array(np.stack(found), "is_noise", ("mode", ...))
     return PartitionModes(
         labels=draws.items.array(labels, "labels", ("mode", ...)),

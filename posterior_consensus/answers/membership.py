@@ -326,14 +326,14 @@ def _(draws: PartitionDraws, labels: Labels, noise: int | None = None) -> OwnClu
     cells = int(draws.starts[-1]) * (int(labels.max()) + 1)
     if cells > _MOST_CELLS or not memory.fits(4 * cells):
         return None
-    addends, total = draws.samples.addends
-    counts = draws.backend.joint_counts(labels)
+    (addends, total), clusters = draws.samples.addends, draws.clusters
+    counts = clusters.joint_counts(labels)
     targets = _targets(draws, counts, noise)
     known = np.flatnonzero((targets >= 0) & (targets < counts.shape[1]))  # no item need be noise in the partition
     inside = np.zeros(targets.size)
     inside[known] = counts[known, targets[known]]
-    outside = draws.n_items - np.add.reduceat(inside, draws.starts[:-1])
-    own = [own for _, own in draws.backend.map_blocks(_own_of_block, draws.starts, addends, targets, labels)]
+    outside = draws.n_items - np.add.reduceat(inside, clusters.starts[:-1])
+    own = [own for _, own in clusters.map_blocks(_own_of_block, clusters.starts, addends, targets, labels)]
     return OwnClusters(np.concatenate(own) / total, outside)
 
 
@@ -357,14 +357,14 @@ def _at_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
 
 
 def matched_clusters(draws: PartitionDraws, counts: npt.NDArray[np.int32], n_clusters: int | None = None) -> Positions:
-    """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none.
+    """Cluster of the partition matched with each of `draws.clusters` (R,), draw after draw; -1 for none.
 
-    `counts` are those of :meth:`LabelBackend.joint_counts`. Items of noise have no match. Of clusters from `n_clusters`
-    on, which are noise too, nothing is matched.
+    `counts` are their :meth:`LabelBackend.joint_counts`. Noise has no match. With clusters from `n_clusters` on, which
+    are noise too, nothing is matched.
     """
-    counts, starts = counts[:, :n_clusters], draws.starts
-    matched = np.full(len(counts), -1)
-    kept = ~draws.noise_rows()
+    counts, starts = counts[:, :n_clusters], draws.clusters.starts
+    matched, kept = np.full(len(counts), -1), np.ones(len(counts), np.bool_)
+    kept[draws.noise_rows] = False
     if not kept.all():
         counts, starts = counts[kept], np.unique(np.concatenate([[0], np.cumsum(kept)])[starts])
     if counts.size:
@@ -379,16 +379,16 @@ def _targets(draws: PartitionDraws, counts: npt.NDArray[np.int32], noise: int | 
     """Clusters matched with those of the draws (R,), and the cluster of noise for items that a run calls noise."""
     targets = matched_clusters(draws, counts, noise)
     if noise is not None:
-        targets[draws.noise_rows()] = noise
+        targets[draws.noise_rows] = noise
     return targets
 
 
 def _of_labels(draws: PartitionDraws, own: Clusters) -> tuple[Floats, Floats]:
     n_columns = len(own.names) + 1
-    targets = _targets(draws, draws.backend.joint_counts(own.labels), own.noise)
+    targets = _targets(draws, draws.clusters.joint_counts(own.labels), own.noise)
     targets[targets < 0] = n_columns - 1
-    given = draws.starts, draws.samples, targets, n_columns
-    blocks = [block for _, block in draws.backend.map_blocks(_block_of_labels, *given)]
+    given = draws.clusters.starts, draws.samples, targets, n_columns
+    blocks = [block for _, block in draws.clusters.map_blocks(_block_of_labels, *given)]
     values, errors = (np.concatenate(tables) for tables in zip(*blocks, strict=True))
     return values, errors
 

@@ -263,14 +263,14 @@ def extended(
 
     Every other item joins the cluster with the largest mean similarity, over the draws `nearest` to the partition.
     """
-    backend, is_noise = draws.with_one_noise
+    backend = draws.clusters
     labels = np.ascontiguousarray(backend.columns(at).T)
     sizes = [np.bincount(partition) for partition in partitions]
     counts = [
         ensemble.joint_counts(labels, backend.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)
     ]
     for table in counts:
-        table[is_noise] = 0  # which is together with nothing
+        table[draws.noise_rows] = 0  # which are together with nothing
     weights = [draws.weights * (nearest == k) for k in range(len(partitions))]
     full = np.empty((len(partitions), draws.n_items), np.int32)
     for items, joined in backend.map_blocks(_nearest_clusters, backend.starts, counts, sizes, weights):
@@ -297,7 +297,7 @@ def merged(draws: PartitionDraws) -> PartitionDraws:
     draws = draws.without_zero_weights()
     first, which = distinct_rows(draws.labels)
     samples = Samples.of_one_chain(first.size).weighted(np.bincount(which, draws.weights).astype(np.float64))
-    return replace(draws.labels_only(), samples=samples, backend=draws.backend.take(first))
+    return replace(draws.labels_only().take(first), samples=samples)
 
 
 def _at_quantiles(shares: Floats, quantiles: Floats) -> Positions:

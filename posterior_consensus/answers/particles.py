@@ -4,7 +4,6 @@ In sentences, a mode is a group of draws: the statistic that separates modes is 
 """
 
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,8 +19,7 @@ from posterior_consensus.answers.similarity_matrix import posterior_similarity_m
 from posterior_consensus.ensemble.chains import difference_is_real, largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_between
-from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, with_noise_from, with_noise_marked
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -805,27 +803,13 @@ def find_particles(
     result = replace(result, stopped=stopped, assignment=assignment, draws=given)
     if numbers is None and not draws.has_noise:
         return result
-    numbered = _marked(draws, result.partitions.values, nearest)
+    each = enumerate(result.partitions.values)
+    numbered = np.stack([draws.with_noise_of(labels, draws.weights * (nearest == k)) for k, labels in each])
     if numbers is not None:
         numbered = np.stack([numbered_as(partition, *numbers)[0] for partition in numbered])
     noise_from = int(numbered.max()) + 1 if draws.has_noise else None
-    numbered = numbered if noise_from is None else with_noise_from(numbered, noise_from)
+    numbered = alone(numbered, noise_from)
     return replace(result, partitions=result.partitions.copy(data=numbered), noise_from=noise_from)
-
-
-@singledispatch
-def _marked(
-    draws: PartitionDraws, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int32]:
-    """Particles (L, n) with -1 for items that are alone, and noise in at least half of the runs of the region."""
-    return partitions
-
-
-@_marked.register
-def _(draws: NoisyRuns, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    regions = [np.flatnonzero((nearest == k) & (draws.weights > 0)) for k in range(len(partitions))]
-    each = zip(partitions, regions, strict=True)
-    return np.stack([with_noise_marked(labels, draws.noise[rows], draws.weights[rows]) for labels, rows in each])
 
 
 def _as_particles(

@@ -10,8 +10,10 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import all_losses, judged_labels, loss_and_error, loss_matrix
 from posterior_consensus.ensemble.items import Items, items_named_in, two_partitions
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.partitions import alone, is_partition
+from posterior_consensus.ensemble.partitions import is_partition
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import Loss, NoiseLoss, PartitionLoss
@@ -105,8 +107,9 @@ def partition_loss(
 def _one(partition: Any, items: Items, name: str = "partition") -> PartitionDraws:
     """One partition as draws, with its noise."""
     labels = items.as_marked_labels(partition, name)[np.newaxis]
-    one = PartitionDraws.of(alone(labels))
-    return NoisyRuns(one.items, one.samples, one.backend, labels < 0) if labels.min() < 0 else one
+    if labels.min() >= 0:
+        return PartitionDraws.of(labels)
+    return NoisyRuns.of_codes(ArrayLabels.of(labels + 1), Samples.of_one_chain(1), items)
 
 
 def misclassification_distance(partition: Any, reference: Any) -> float:

@@ -88,7 +88,7 @@ def _block_size(seconds_a_draw: float, n_items: int) -> int:
 
 def _matched(draws: PartitionDraws, loss: PartitionLoss | NoiseLoss, rows: np.ndarray) -> float:
     """What the draws of a block add to the bound."""
-    weights, some = draws.weights[rows], draws.in_memory(rows)
+    weights, some = draws.weights[rows], draws.labels_only().take(rows)
     losses = loss_matrix(some.marked_labels() if loss.has_noise else some.labels, some, loss)
     if draws.samples.is_weighted:
         total = weights.sum()

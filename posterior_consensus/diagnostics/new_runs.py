@@ -4,14 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.groups import compared_runs, unseen
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import draw_losses
-from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, alone, marked
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
@@ -134,7 +133,7 @@ def _changes_without_run(draws: PartitionDraws, result: Any, partition: Labels, 
     if draws.n_items > n_items:
         some = np.sort(np.random.default_rng(0).choice(draws.n_items, n_items, replace=False))
         draws = draws.of_items(some)
-        partition = found(draws, numbered_anew(partition[some]))
+        partition = found(draws, marked(partition[some], partition[some] < 0))
     changes = np.zeros((2, which.size))
     for column, run in zip(changes.T, left_out[which].tolist(), strict=True):
         rest, one = draws.take(np.delete(np.arange(draws.n_draws), run)), draws.take(np.array([run]))
@@ -142,11 +141,3 @@ def _changes_without_run(draws: PartitionDraws, result: Any, partition: Labels, 
         if not np.array_equal(labels, partition):
             column[:] = (_fit(one, alone(labels), loss) - _fit(one, alone(partition), loss))[:, 0]
     return np.nan_to_num(changes)[:, of]
-
-
-def numbered_anew(labels: Labels) -> npt.NDArray[Any]:
-    """Canonical labels of some items, of which -1 stays."""
-    found, inside = np.full_like(labels, -1), labels >= 0
-    if inside.any():
-        found[inside] = canonical_labels(labels[inside])
-    return found

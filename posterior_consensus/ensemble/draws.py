@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.memberships import Memberships, has_small_clusters
 from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource, Result, own_and_nearest_by_counts
-from posterior_consensus.ensemble.partitions import distinct_rows
+from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
@@ -82,25 +82,26 @@ class PartitionDraws(PairSource):
         return self.backend.n_clusters
 
     @property
-    def with_one_noise(self) -> tuple[LabelBackend, npt.NDArray[np.bool_]]:
-        """The labels, and which of all clusters (R,) hold the noise of runs that have some: none."""
-        return self.backend, self.noise_rows()
+    def clusters(self) -> LabelBackend:
+        """The labels; those of runs with noise have it in one cluster."""
+        return self.backend
 
-    def marked_labels(self, rows: npt.NDArray[np.intp] | None = None) -> npt.NDArray[Any]:
-        """Cluster of each item in each draw, or in some, -1 for noise of runs that have some."""
-        return self.labels if rows is None else self.backend.of_draws(rows).astype(np.int32)
+    @property
+    def noise_rows(self) -> npt.NDArray[np.int64]:
+        """Rows of noise where the :attr:`clusters` of all draws are stacked: none."""
+        return np.empty(0, np.int64)
 
-    def in_memory(self, rows: npt.NDArray[np.intp]) -> PartitionDraws:
-        """Return the labels of some draws, in memory and with equal weights."""
-        return PartitionDraws.of(self.backend.of_draws(rows))
+    def marked_labels(self, rows: npt.NDArray[np.intp] | slice = slice(None)) -> npt.NDArray[Any]:
+        """Cluster of each item in each draw, or in some, and -1 for noise of runs that have some."""
+        return self.backend.of_draws(rows).astype(np.int32)
+
+    def with_noise_of(self, labels: Labels, weights: Floats) -> Labels:
+        """Labels of a partition, -1 for items that runs of these weights (n_draws,) call noise: none."""
+        return labels
 
     def in_clusters(self) -> npt.NDArray[np.bool_]:
         """Whether each draw has each item in a cluster (N, n), which only noise is not."""
         return np.ones((self.n_draws, self.n_items), np.bool_)
-
-    def noise_rows(self) -> npt.NDArray[np.bool_]:
-        """Whether each cluster of each draw (R,), draw after draw, is an item of noise: none is."""
-        return np.zeros(int(self.starts[-1]), np.bool_)
 
     def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
         """Binder losses (P, N) of partitions (P, n) given each draw, if allocations can be averaged out; else None."""

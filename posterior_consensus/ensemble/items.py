@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, of_result
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, marked, of_result
 from posterior_consensus.results.display import as_text
 from posterior_consensus.results.stored_as import own_name
 from posterior_consensus.runtime.aliases import Floats
@@ -229,26 +229,21 @@ class Items:
     def as_marked_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Labels (n_items,) as :meth:`as_labels` has them, but -1 where a result, or a label of -1, says noise."""
         values = np.asarray(self.reordered(partition, name))
-        marked = of_result(partition, "noise")
-        if isinstance(marked, xr.DataArray):
-            noise = np.asarray(self.reordered(marked, name), np.bool_)
+        given = of_result(partition, "noise")
+        if isinstance(given, xr.DataArray):
+            noise = np.asarray(self.reordered(given, name), np.bool_)
         else:
             noise = values == -1 if values.dtype.kind in "if" else np.zeros(values.shape, np.bool_)
         if not noise.any() or noise.shape != (self.n_items,):
             return self.as_labels(partition, name)
-        labels = np.full(self.n_items, -1, np.int32)
-        if not noise.all():
-            labels[~noise] = canonical_labels(values[~noise], name)
-        return labels
+        return marked(values, noise, name)
 
-    def clusters_of(self, partition: Any, name: str = "partition", *, marked: bool = False) -> Clusters:
-        """Clusters of a partition of these items; noise of a result, and the label -1 if `marked`, is one more."""
-        values = self.reordered(partition, name)
-        if not marked and not isinstance(of_result(partition, "noise"), xr.DataArray):
-            labels = self.as_labels(partition, name)
-            return Clusters(labels, cluster_names(partition, values), cluster_numbers(partition, values), None)
-        labels = self.as_marked_labels(partition, name)
-        given = np.asarray(values)[labels >= 0]
+    def clusters_of(self, partition: Any, name: str = "partition", labels: Labels | None = None) -> Clusters:
+        """Clusters of a partition of these items, by its `labels` if they are known; noise, label -1, is one more."""
+        if labels is None:
+            has_noise = isinstance(of_result(partition, "noise"), xr.DataArray)
+            labels = (self.as_marked_labels if has_noise else self.as_labels)(partition, name)
+        given = np.asarray(self.reordered(partition, name))[labels >= 0]
         found = Clusters(labels, cluster_names(partition, given), cluster_numbers(partition, given), None)
         return found.with_noise(name) if (labels < 0).any() else found
 

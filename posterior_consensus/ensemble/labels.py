@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -286,6 +286,17 @@ class ArrayLabels(LabelBackend):
         """Wrap canonical labels (n_draws, n_items)."""
         n_clusters = labels.max(axis=1).astype(np.int64) + 1
         return cls(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
+
+    @classmethod
+    def of_each(
+        cls, rows: Iterable[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]], shape: tuple[int, ...]
+    ) -> ArrayLabels:
+        """Stack canonical labels (1, n_items) of each draw, which come with their number of clusters (1,)."""
+        labels, n_clusters = np.empty(shape, np.uint8), np.empty(shape[0], np.int64)
+        for t, (own, number) in enumerate(rows):
+            labels = labels.astype(np.promote_types(labels.dtype, own.dtype), copy=False)
+            labels[t : t + 1], n_clusters[t : t + 1] = own, number
+        return cls(labels, n_clusters)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.file is None:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.draws import PartitionDraws, apply_to_links, as_they_are
-from posterior_consensus.ensemble.items import Clusters
-from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, fingerprints
+from posterior_consensus.ensemble.draws import PartitionDraws, apply_to_links
+from posterior_consensus.ensemble.items import Clusters, Items
+from posterior_consensus.ensemble.labels import ArrayLabels, fingerprints
 from posterior_consensus.ensemble.pairs import Result
-from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, canonical_rows
+from posterior_consensus.ensemble.partitions import (
+    Labels,
+    alone,
+    canonical_labels,
+    canonical_rows,
+    canonical_with_noise,
+    marked,
+)
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.tolerances import SAME
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,68 +32,75 @@ class NoisyRuns(PartitionDraws):
 
     Attributes
     ----------
+    coded : ArrayLabels
+        Labels as the runs gave them: 0 for noise, whether a run has some or not, and clusters from 1 on. `labels` has
+        each item of noise in a cluster of its own, because it is together with no other item.
     noise : ndarray of shape (n_draws, n_items), dtype bool
-        Whether each run calls each item noise. `labels` has each such item in a cluster of its own, because it is
-        together with no other item.
+        Whether each run calls each item noise.
     n_clusters : ndarray of shape (n_draws,), dtype int64
         Number of clusters of each run, without items that it calls noise.
     noise_share : ndarray of shape (n_items,), dtype float64
         Share of runs that call each item noise.
     """
 
-    noise: npt.NDArray[np.bool_]
+    coded: ArrayLabels
 
     has_noise: ClassVar[bool] = True
     usual_loss: ClassVar[str] = "ballet"
 
+    @classmethod
+    def of_codes(cls, coded: ArrayLabels, samples: Samples, items: Items) -> Self:
+        """Build runs from labels in which noise is 0."""
+        n, single = coded.n_items, np.arange(coded.n_items, dtype=np.uint32)
+        # A run at a time: numbers of single items are large.
+        rows = (
+            canonical_rows(np.where(row == 0, single, row + np.uint32(n))[np.newaxis], n + number)
+            for row, number in zip(coded.array, coded.n_clusters.tolist(), strict=True)
+        )
+        return cls(items, samples, ArrayLabels.of_each(rows, coded.array.shape), coded)
+
+    @property
+    def clusters(self) -> ArrayLabels:
+        """Labels in which all items of noise of a run are its cluster 0: tables of clusters do not grow with them."""
+        return self.coded
+
     @property
     def n_clusters(self) -> npt.NDArray[np.int64]:
         """Number of clusters of each run, without noise; `backend.n_clusters` is one more than the largest label."""
-        return self.backend.n_clusters - np.count_nonzero(self.noise, axis=1)
+        return self.coded.n_clusters - 1
+
+    @property
+    def noise(self) -> npt.NDArray[np.bool_]:
+        """Whether each run calls each item noise."""
+        return self.coded.array == 0
 
     @property
     def noise_share(self) -> Floats:
         """Share of runs that call each item noise, by the weights."""
         if not self.samples.is_weighted:
             return np.count_nonzero(self.noise, axis=0) / self.n_draws
-        return np.sum([weight * row for weight, row in zip(self.weights, self.noise, strict=True)], axis=0)
+        return self._share_of_noise(self.weights)
 
-    def noise_rows(self) -> npt.NDArray[np.bool_]:
-        """Whether each cluster of each run (R,), run after run, is an item of noise."""
-        rows = np.zeros(int(self.starts[-1]), np.bool_)
-        for items, labels in self.backend.map_blocks(as_they_are):
-            for own, noise, start in zip(labels, self.noise[:, items], self.starts[:-1], strict=True):
-                rows[start + own[noise].astype(np.int64)] = True
-        return rows
+    def _share_of_noise(self, weights: Floats) -> Floats:
+        share = np.zeros(self.n_items)
+        for t in np.flatnonzero(weights):
+            share += weights[t] * (self.coded.array[t] == 0)
+        return share
 
-    @cached_property
-    def with_one_noise(self) -> tuple[LabelBackend, npt.NDArray[np.bool_]]:
-        """Labels in which all items of noise of a run are one cluster, and which of all clusters (R,) are such ones.
+    @property
+    def noise_rows(self) -> npt.NDArray[np.int64]:
+        """Row of each run's noise where its :attr:`clusters` are stacked: the first."""
+        return self.coded.starts[:-1]
 
-        Tables of clusters then do not grow with the noise, and labels of many items need fewer bytes.
-        """
-        labels = np.empty((self.n_draws, self.n_items), np.uint8)
-        n_clusters = np.empty(self.n_draws, np.int64)
-        for rows, drawn in self.backend.blocks(1):  # a run at a time: labels of noise are large numbers
-            codes = np.where(self.noise[rows], 0, drawn + np.uint32(1))
-            own, n_clusters[rows] = canonical_rows(codes, int(codes.max(initial=0)) + 1)
-            labels = labels.astype(np.promote_types(labels.dtype, own.dtype), copy=False)
-            labels[rows] = own
-        backend = ArrayLabels(labels, n_clusters)
-        is_noise = np.zeros(int(backend.starts[-1]), np.bool_)
-        runs = np.flatnonzero(self.noise.any(axis=1))
-        is_noise[backend.starts[runs] + labels[runs, self.noise[runs].argmax(axis=1)]] = True
-        return backend, is_noise
+    def marked_labels(self, rows: npt.NDArray[np.intp] | slice = slice(None)) -> npt.NDArray[Any]:
+        """Cluster of each item in each run, or in some, from 0, and -1 where the run calls the item noise."""
+        return self.coded.array[rows].astype(np.int32) - 1
 
-    def marked_labels(self, rows: npt.NDArray[np.intp] | None = None) -> npt.NDArray[Any]:
-        """Cluster of each item in each run, or in some, -1 where the run calls the item noise."""
-        labels = super().marked_labels(rows)
-        return np.where(self.noise if rows is None else self.noise[rows], -1, labels.astype(np.int32))
-
-    def in_memory(self, rows: npt.NDArray[np.intp]) -> NoisyRuns:
-        """Return the labels and the noise of some runs, in memory and with equal weights."""
-        one = super().in_memory(rows)
-        return NoisyRuns(one.items, one.samples, one.backend, self.noise[rows])
+    def with_noise_of(self, labels: Labels, weights: Floats) -> Labels:
+        """Labels of a partition, -1 for items alone in it that at least half of the weights (n_draws,) call noise."""
+        share = self._share_of_noise(weights)
+        is_noise = (np.bincount(labels)[labels] == 1) & (share > 0)
+        return marked(labels, is_noise & (share >= (0.5 - SAME) * weights[weights > 0].sum()))
 
     def in_clusters(self) -> npt.NDArray[np.bool_]:
         """Whether each run has each item in a cluster (N, n)."""
@@ -101,16 +116,17 @@ class NoisyRuns(PartitionDraws):
 
     def clusters_of(self, partition: Any) -> Clusters:
         """Clusters of a partition, and noise after them; -1 in a label vector is noise, too."""
-        return self.items.clusters_of(partition, marked=True).with_noise("partition")
+        return self.items.clusters_of(partition, labels=self.as_marked_labels(partition)).with_noise("partition")
 
     def take(self, rows: Any) -> Self:
         """Select runs by row number, see :meth:`PartitionDraws.take`."""
         rows = self.samples.row_numbers(rows)
-        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), noise=self.noise[rows])
+        return replace(super().take(rows), coded=self.coded.take(rows))
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
-        return replace(self, items=self.items.take(at), backend=self.backend.of_items(at), noise=self.noise[:, at])
+        coded = canonical_with_noise(self.coded.array[:, at], int(self.coded.n_clusters.max()))
+        return self.of_codes(ArrayLabels(*coded), self.samples, self.items.take(at))
 
     def _fingerprints(self) -> npt.NDArray[np.uint64]:
         return super()._fingerprints() * np.uint64(3) + fingerprints(self.noise, slice(0, self.n_items))
@@ -120,10 +136,9 @@ class NoisyRuns(PartitionDraws):
     ) -> Iterator[tuple[slice, Result]]:
         """Do what :meth:`PartitionDraws.map_links` does; noise is together with nothing, not even with itself."""
         addends, total = self.samples.addends
-        backend, is_noise = self.with_one_noise
-        counts = np.where(is_noise[:, np.newaxis], 0, backend.joint_counts(labels))
-        itself = np.full(self.n_items, total)
-        for addend, noise in zip(addends, self.noise, strict=True):
-            itself -= addend * noise
-        given = backend.starts, addends, counts, labels, total, itself, function, arguments
-        return backend.map_blocks(apply_to_links, *given)
+        counts, itself = self.coded.joint_counts(labels).copy(), np.full(self.n_items, total)
+        counts[self.noise_rows] = 0
+        for addend, row in zip(addends, self.coded.array, strict=True):
+            itself -= addend * (row == 0)
+        given = self.coded.starts, addends, counts, labels, total, itself, function, arguments
+        return self.coded.map_blocks(apply_to_links, *given)

@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.runtime.tolerances import SAME
 
 Labels = npt.NDArray[np.int32]
 Place = Callable[[tuple[int, ...]], str]  # describes an index of the user's array
@@ -301,6 +300,12 @@ def canonical_rows(codes: npt.NDArray[Any], n_codes: int) -> tuple[npt.NDArray[A
     return labels.astype(smallest_dtype(int(n_clusters.max(initial=1))), copy=False), n_clusters
 
 
+def canonical_with_noise(codes: npt.NDArray[Any], n_codes: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Do what :func:`canonical_rows` does for labels of which 0, noise, stays 0 and counts as one of the clusters."""
+    labels, n_clusters = canonical_rows(np.pad(codes, ((0, 0), (1, 0))), n_codes)
+    return np.ascontiguousarray(labels[:, 1:]), n_clusters
+
+
 def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     """Return one label vector numbered by first appearance from 0.
 
@@ -338,31 +343,21 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     return canonical_rows(codes[np.newaxis], n_codes)[0][0].astype(np.int32)
 
 
-def alone(labels: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    """Labels (..., n) with each item of label -1 in a cluster of its own, numbered after all others."""
-    if not (labels < 0).any():
-        return labels.astype(np.int32, copy=False)
-    return with_noise_from(labels, labels.max(axis=-1, keepdims=True, initial=-1) + 1)
+def marked(labels: npt.NDArray[Any], noise: npt.NDArray[np.bool_], name: str = "partition") -> Labels:
+    """Canonical labels (n,) with -1 for items that are noise; errors call the labels `name`."""
+    found = np.full(noise.size, -1, np.int32)
+    if not noise.all():
+        found[~noise] = canonical_labels(labels[~noise], name)
+    return found
 
 
-def with_noise_from(labels: npt.NDArray[Any], first: Any) -> npt.NDArray[np.int32]:
-    """Labels (..., n) with each item of label -1 in a cluster of its own, numbered from `first` on."""
+def alone(labels: npt.NDArray[Any], first: int | None = None) -> npt.NDArray[np.int32]:
+    """Labels (..., n) with each item of label -1 in a cluster of its own, numbered from `first` or after all others."""
     noise = labels < 0
-    return np.where(noise, first - 1 + np.cumsum(noise, axis=-1), labels).astype(np.int32)
-
-
-def with_noise_marked(
-    labels: npt.NDArray[Any], noise: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]
-) -> Labels:
-    """Canonical labels (n,) with -1 for items that are alone and that at least half of the runs (N, n) call noise."""
-    share = np.zeros(labels.size)
-    for weight, row in zip(weights.tolist(), noise, strict=True):
-        share += weight * row
-    is_noise = (np.bincount(labels)[labels] == 1) & (share > 0) & (share >= (0.5 - SAME) * weights.sum())
-    marked = np.full(labels.size, -1, np.int32)
-    if not is_noise.all():
-        marked[~is_noise] = canonical_labels(labels[~is_noise])
-    return marked
+    if not noise.any():
+        return labels.astype(np.int32, copy=False)
+    start = labels.max(axis=-1, keepdims=True, initial=-1) + 1 if first is None else first
+    return np.where(noise, start - 1 + np.cumsum(noise, axis=-1), labels).astype(np.int32)
 
 
 def connected(first: npt.NDArray[Any], second: npt.NDArray[Any], n: int) -> Labels:

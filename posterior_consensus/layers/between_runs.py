@@ -8,11 +8,11 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.diagnostics.groups import compared_runs, mean_distance, permutation_p_value, run_distances
-from posterior_consensus.diagnostics.new_runs import new_runs, numbered_anew
+from posterior_consensus.diagnostics.new_runs import new_runs
 from posterior_consensus.ensemble.chains import half_energy
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_between
 from posterior_consensus.ensemble.layers import Layers
-from posterior_consensus.ensemble.partitions import Labels, alone
+from posterior_consensus.ensemble.partitions import Labels, alone, marked
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
@@ -113,7 +113,8 @@ def distances_between(
         across = loss_matrix(sides[0].labels, sides[1], loss)
         if not loss.is_symmetric:
             across = (across + loss_matrix(sides[1].labels, sides[0], loss).T) / 2
-        estimates = np.stack([numbered_anew(partitions[name][at]) for name, at in zip(ends, common, strict=True)])
+        shared = [partitions[name][at] for name, at in zip(ends, common, strict=True)]
+        estimates = np.stack([marked(labels, labels < 0) for labels in shared])
         values = compared(of_sides[0], of_sides[1], across)._asdict()
         values["distance"] = values.pop("mean")
         values["consensus_distance"] = losses_between(alone(estimates), loss)[0, 1]

@@ -72,9 +72,10 @@ def transitions_of(
         drawn, matched = [], []
         for name, at in sides:
             draws = layers[name]
-            labels = draws.backend.of_draws(np.arange(draws.n_draws)).take(at, axis=1)
+            every = np.arange(draws.n_draws)
+            labels, clusters = (one.of_draws(every).take(at, axis=1) for one in (draws.backend, draws.clusters))
             drawn.append(contingency.Vectors(labels, draws.backend.n_clusters, int(draws.backend.n_clusters.max())))
-            matched.append(targets[name][draws.starts[:-1, np.newaxis] + labels])
+            matched.append(targets[name][draws.clusters.starts[:-1, np.newaxis] + clusters])
         shape = n_clusters[step.before], n_clusters[step.after]
         source, target, flows = _flows(matched, shape, layers.samples, prob)
         common = np.zeros((shape[1], shape[0]))
@@ -96,9 +97,9 @@ def transitions_of(
 
 
 def _targets_of_draws(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
-    """Cluster of the partition for each cluster of each draw (R,), that after the last one for none."""
+    """Cluster of the partition for each of the draws' `clusters` (R,), that after the last one for none."""
     n_clusters = int(labels.max()) + 1
-    matched = matched_clusters(draws, draws.backend.joint_counts(labels))
+    matched = matched_clusters(draws, draws.clusters.joint_counts(labels))
     return np.where(matched < 0, n_clusters, matched).astype(smallest_dtype(n_clusters + 1))
 
 

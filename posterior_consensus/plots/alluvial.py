@@ -166,7 +166,9 @@ def _columns_of_partitions(partitions: Any) -> _Columns:
     columns = list[Clusters]()
     for name, partition in zip(names, given, strict=True):
         own = items or Items(canonical_labels(partition, f"partitions[{name!r}]").size, "item", xr.Coordinates())
-        columns.append(own.clusters_of(partition, f"partitions[{name!r}]", marked=is_marked))
+        called = f"partitions[{name!r}]"
+        known = own.as_marked_labels(partition, called) if is_marked else None
+        columns.append(own.clusters_of(partition, called, known))
         if columns[-1].labels.size != columns[0].labels.size:
             raise ValueError(
                 f"`partitions` must label the same items; got {columns[0].labels.size} labels of {names[0]!r} and "

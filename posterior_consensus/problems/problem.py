@@ -131,12 +131,8 @@ def as_partitions(problem: Problem) -> Problem:
     draws = draws.without_zero_weights()
     n, share = draws.n_items, draws.noise_share
     items = np.flatnonzero(share <= 0.5 + ROUNDING)
-    labels = draws.with_one_noise[0].of_items(items).values
-    noise = np.column_stack([draws.noise[:, items], np.ones(draws.n_draws, np.bool_)])
-    n_codes = int(labels.max(initial=0)) + 2
-    codes = np.pad(labels, ((0, 0), (0, 1))).astype(np.min_scalar_type(n_codes))
-    codes[noise] = n_codes - 1
-    own = PartitionDraws.of(canonical_rows(codes, n_codes)[0], samples=draws.samples)
+    codes = np.pad(draws.coded.array[:, items], ((0, 0), (0, 1)))  # the one more is with the noise, 0
+    own = PartitionDraws.of(canonical_rows(codes, int(codes.max()) + 1)[0], samples=draws.samples)
     pairs = loss.noise * (n - 1)
     fixed = pairs * float(np.sum(1.0 - np.delete(share, items)))
     return WithNoise(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,10 @@ from posterior_consensus.ensemble.items import Items, difference, is_named
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows, native, smallest_dtype
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_with_noise, native, smallest_dtype
 from posterior_consensus.ensemble.samples import RunSamples, Samples
 from posterior_consensus.results.display import capitalized
-from posterior_consensus.runtime.aliases import Flags, Positions
+from posterior_consensus.runtime.aliases import Flags
 from posterior_consensus.runtime.arguments import check_left_out, is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
@@ -329,79 +329,35 @@ def _pattern_of(names: npt.NDArray[Any]) -> str | None:
 Marks = Callable[[tuple[int, ...]], Flags]  # items of a label, by its position in an array
 
 
-class _Coded(NamedTuple):
-    """Labels of a run.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n_items,), dtype int64
-        Number of each label, from 0 in order of first appearance.
-    n_codes : int
-    is_noise, is_missing : ndarray of shape (n_items,), dtype bool, or None
-        Items that have no label of a cluster; None if none is.
-    """
-
-    codes: Positions
-    n_codes: int
-    is_noise: Flags | None
-    is_missing: Flags | None
-
-
 def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> PartitionDraws | PairSimilarity:
-    """Number the labels of each run; an item without a label of a cluster is alone."""
-    shape = runs.n_runs, runs.items.n_items
-    labels, n_clusters = np.empty(shape, np.uint8), np.empty(shape[0], np.int64)
-    apart = {
-        name: np.zeros(shape, np.bool_) for name, label in (("noise", noise), ("missing", missing)) if label is not None
-    }
-    for k, vector in enumerate(runs.vectors):
-        own = _coded(vector, runs, k, noise, missing)
-        row, n_clusters[k] = _alone(own)
-        labels = labels.astype(np.promote_types(labels.dtype, row.dtype), copy=False)
-        labels[k] = row
-        for name, where in (("noise", own.is_noise), ("missing", own.is_missing)):
-            if where is not None:
-                apart[name][k] = where
-    for name, where in apart.items():
-        label = {"noise": noise, "missing": missing}[name]
-        if not where.any():
-            warn(f"`{name}` must be a label of the runs; no label is {label!r}, so no item is {name} in any run.")
-        elif where.all():
-            raise ValueError(f"`data` must not be all {name}; got {where.size} labels equal to {label!r}.")
-    is_noise = apart.get("noise")
-    backend = ArrayLabels(labels, n_clusters)
-    if is_noise is not None and is_noise.any():
-        return NoisyRuns(runs.items, samples, backend, is_noise)
-    draws = PartitionDraws(runs.items, samples, backend)
-    return similarity_of_present(draws, apart["missing"]) if "missing" in apart else draws
+    """Number the labels of each run; noise and missing items get 0."""
+    each = (_coded(vector, runs, k, noise, missing) for k, vector in enumerate(runs.vectors))
+    coded = ArrayLabels.of_each(each, (runs.n_runs, runs.items.n_items))
+    if noise is None and missing is None:
+        return PartitionDraws(runs.items, samples, coded)
+    outside, (name, label) = coded.array == 0, ("noise", noise) if missing is None else ("missing", missing)
+    if outside.all():
+        raise ValueError(f"`data` must not be all {name}; got {outside.size} labels equal to {label!r}.")
+    if not outside.any():
+        warn(f"`{name}` must be a label of the runs; no label is {label!r}, so no item is {name} in any run.")
+    noisy = NoisyRuns.of_codes(coded, samples, runs.items)
+    if missing is None and outside.any():
+        return noisy
+    draws = PartitionDraws(runs.items, samples, noisy.backend)
+    return draws if missing is None else similarity_of_present(draws, outside)
 
 
-def _alone(own: _Coded) -> tuple[npt.NDArray[Any], int]:
-    """Labels of a run from 0 in order of first appearance, smallest unsigned dtype, and the number of clusters."""
-    without = [one for one in (own.is_noise, own.is_missing) if one is not None]
-    if not without:
-        return own.codes.astype(smallest_dtype(own.n_codes)), own.n_codes
-    n_items = own.codes.size
-    codes = np.where(np.logical_or.reduce(without), own.n_codes + np.arange(n_items), own.codes)
-    [row], [n_clusters] = canonical_rows(codes.astype(np.uint32)[np.newaxis], own.n_codes + n_items)
-    return row, int(n_clusters)
-
-
-def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Coded:
-    """Number the labels of a run, and find those of noise and of missing items."""
+def _coded(
+    labels: Any, runs: Runs, run: int, noise: Any, missing: Any
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Labels (1, n_items) of a run by first appearance, and their number (1,); 0 is a given `noise` or `missing`."""
     codes, distinct = pd.factorize(native(labels))
     found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
     absent = codes < 0
     of_noise, of_missing = (_equal_to(found, label) for label in (noise, missing))
-    is_noise, is_missing = (np.append(of_label, False)[codes] for of_label in (of_noise, of_missing))  # not of code -1
-    if absent.any():
-        if _is_nan(noise):
-            is_noise |= absent
-        elif missing is not None:
-            is_missing |= absent
-        else:
-            marks = found[_negative(found) & ~of_noise].tolist()
-            raise _no_cluster(runs, run, absent, "NaN", _remedy(np.nan, noise, missing, *marks[:1]))
+    if absent.any() and missing is None and not _is_nan(noise):
+        marks = found[_negative(found) & ~of_noise].tolist()
+        raise _no_cluster(runs, run, absent, "NaN", _remedy(np.nan, noise, missing, *marks[:1]))
     if run in runs.unnamed and found.size == codes.size > _FEW:
         raise ValueError(
             f"{_name(runs, run)} must have clusters of several items; got {found.size} labels that all differ. If it "
@@ -415,7 +371,10 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
             f"{found[rest].max():g}, which may count something. If so, leave it out by `keys`; if it is a run, name it "
             "in `keys`."
         )
-    return _Coded(codes, found.size, *(one if one.any() else None for one in (is_noise, is_missing)))
+    if noise is None and missing is None:
+        return codes[np.newaxis].astype(smallest_dtype(found.size)), np.array([found.size])
+    outside = np.append(of_noise | of_missing, True)[codes]  # code -1 is NaN
+    return canonical_with_noise(np.where(outside, 0, codes + 1).astype(np.uint32)[np.newaxis], found.size + 1)
 
 
 def _check_run(found: npt.NDArray[Any], where: Marks, runs: Runs, run: int, given: tuple[Any, Any]) -> None:

@@ -15,9 +15,10 @@ from scipy import sparse
 import posterior_consensus as pc
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSource, RunsWithMissing
-from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.partitions import canonical_labels, canonical_with_noise
 from posterior_consensus.ensemble.samples import RunSamples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.ensemble.similarity import similarity_errors
@@ -81,11 +82,11 @@ def noisy(size, dim):
     noise = np.random.default_rng(5).random(labels.shape) < (0.3 if labels.shape[1] > 1 else 0.0)
     noise[0, 0] = labels.shape != (1, 1)
     items = Items(labels.shape[1], dim, names_of(labels.shape[1], dim))
-    plain = pc.as_runs(pc.as_runs(np.where(noise, labels.max() + 1 + np.arange(labels.shape[1]), labels)))
+    coded = ArrayLabels(*canonical_with_noise(np.where(noise, 0, labels + 1).astype(np.uint8), 6))
     together = (labels[:, :, np.newaxis] == labels[:, np.newaxis]) & ~noise[:, :, np.newaxis] & ~noise[:, np.newaxis]
     matrix = together.mean(axis=0)
     np.fill_diagonal(matrix, 1.0)
-    return NoisyRuns(items, plain.samples, plain.backend, noise), matrix
+    return NoisyRuns.of_codes(coded, pc.as_runs(labels).samples, items), matrix
 
 
 def incomplete(size, dim):

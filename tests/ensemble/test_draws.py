@@ -337,10 +337,10 @@ ANSWERS = {
         ("row_blocks", "without_zero_weights", "of_some_items", "draws", "counted_draws", "as_draws", "columns")
     ),
     **dict.fromkeys(("in_fixed_order", "own_order")),
-    **dict.fromkeys(("noise_rows", "with_one_noise", "marked_labels", "in_clusters", "has_noise", "usual_loss")),
+    **dict.fromkeys(("noise_rows", "clusters", "marked_labels", "in_clusters", "has_noise", "usual_loss")),
     **dict.fromkeys(("as_labels", "as_marked_labels", "clusters_of", "links"), (PARTITION,)),
     "marginal_losses": (PARTITION[np.newaxis], pc.losses.binder()),
-    "in_memory": (np.array([1, 3]),),
+    "with_noise_of": (PARTITION, np.full(N_DRAWS, 1 / N_DRAWS)),
     **dict.fromkeys(("has_small_clusters", "certain_groups")),
     "all_pairs": ("This", "Leave it out."),
     "check_keeps": (PARTITION,),

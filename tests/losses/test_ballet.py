@@ -256,11 +256,10 @@ def test_runs_count_clusters_without_noise():
     runs = pc.as_runs([[0, 0, -1, -1], [0, 1, 2, 2], [-1, -1, -1, 0]], noise=-1)
     assert runs.n_clusters.tolist() == [1, 3, 1]
     assert runs.backend.n_clusters.tolist() == [3, 3, 4]
-    assert runs.noise_rows().tolist() == [False, True, True, False, False, False, True, True, True, False]
-    one, is_noise = runs.with_one_noise
-    assert one.values.tolist() == [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 0, 1]]
-    assert is_noise.tolist() == [False, True, False, False, False, True, False]
-    assert runs.marked_labels().tolist() == [[0, 0, -1, -1], [0, 1, 2, 2], [-1, -1, -1, 3]]
+    assert runs.clusters.values.tolist() == [[1, 1, 0, 0], [1, 2, 3, 3], [0, 0, 0, 1]]
+    assert runs.clusters.starts.tolist() == [0, 2, 6, 8] and runs.noise_rows.tolist() == [0, 2, 6]
+    assert runs.labels.tolist() == [[0, 0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 3]]
+    assert runs.marked_labels().tolist() == [[0, 0, -1, -1], [0, 1, 2, 2], [-1, -1, -1, 0]]
 
 
 def test_summary_speaks_of_noise():
