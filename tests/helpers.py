@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.pairs import mean_similarities
+from posterior_consensus.ensemble.links import mean_similarities
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.problems.component import Component

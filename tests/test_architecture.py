@@ -26,13 +26,8 @@ MOST_FILES = 6  # from a public function to a kernel
 
 @cache
 def imports(file: Path) -> frozenset[str]:
-    """The modules of the package that a file imports anywhere.
-
-    Imports for types count, but in `ensemble`: what all kinds of posteriors share names the kinds that it becomes.
-    """
+    """The modules of the package that a file imports anywhere, also for types."""
     found, tree = set(), ast.parse(file.read_text(encoding="utf-8"))
-    if file.parent.name == "ensemble":
-        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node))]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE.name):
             names = {f"{node.module}.{alias.name}" for alias in node.names}

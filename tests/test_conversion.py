@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.sources import conversion, labels
 from tests.catalogue.bad import BAD
 from tests.catalogue.functions import BY_NAME, functions_of
@@ -342,7 +343,7 @@ def test_every_function_answers_probabilities(name):
 
 @pytest.mark.filterwarnings("ignore")
 def test_every_function_takes_a_matrix_or_says_why_not():
-    for name, function in functions(DRAWS["labels"].as_pairs()).items():
+    for name, function in functions(PairSimilarity.of(DRAWS["labels"])).items():
         if name in TAKES_PAIRS:
             function()
         else:

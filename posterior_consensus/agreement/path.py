@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import (
     all_losses,
     loss_and_error,
@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.expectation import (
     mean_loss,
 )
 from posterior_consensus.ensemble.items import Items, two_partitions
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows, of_result
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss, with_parameters

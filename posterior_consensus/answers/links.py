@@ -14,9 +14,8 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from posterior_consensus.answers.scored_links import ScoredLinks, named_ends, scored_links
 from posterior_consensus.answers.similarity_matrix import check_threshold
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import cluster_names, members_of
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.record import Loss

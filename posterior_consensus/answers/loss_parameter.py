@@ -17,9 +17,9 @@ from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.threshold import calibrated, consistent_interval
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import draw_losses, mean_loss
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.partition_losses import binder, vi

@@ -10,13 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationDraws
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.allocations import AllocationDraws, as_soft
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.importance import most_pareto_k, smoothed
 from posterior_consensus.ensemble.items import NOISE, Clusters, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import expected_common_items, is_matched, most_in_common, partners
@@ -425,7 +424,7 @@ def _own_of_block(
 
 def matched_components(draws: PartitionDraws, labels: Labels) -> Matched:
     """Match the components of each draw with the clusters of a partition."""
-    known = draws.as_soft("`draws`").probabilities
+    known = as_soft(draws, "`draws`").probabilities
     n_components = known.shape[2]
     missing = max(0, int(labels.max()) + 1 - n_components)  # empty components, so that every cluster has a partner
     common = np.pad(expected_common_items(known, labels), ((0, 0), (0, missing), (0, 0)))
@@ -759,7 +758,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     """
     partition = partition_of(known, partition)
     new, known = as_draws(new), as_draws(known)
-    soft, allocated = new.as_soft("`new`"), known.as_soft("`known`")
+    soft, allocated = as_soft(new, "`new`"), as_soft(known, "`known`")
     if soft.n_components != allocated.n_components:
         raise ValueError(
             f"`new` must have the {allocated.n_components} components of `known`; got {soft.n_components}."

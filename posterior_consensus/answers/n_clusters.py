@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import (
     ComparedLosses,
     compared_losses,
@@ -17,7 +18,6 @@ from posterior_consensus.ensemble.expectation import (
     mean_loss,
 )
 from posterior_consensus.ensemble.items import cluster_names
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss

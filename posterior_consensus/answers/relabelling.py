@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble.allocations import as_soft
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import cluster_numbers
 from posterior_consensus.ensemble.partitions import HasDraws
@@ -240,7 +241,7 @@ def _components_in_order(
     if draws.counted_draws is not None:
         common = common_items(numbers, reference, n_components)
         return with_the_rest(most_in_common(common), n_components), clusters, common
-    probabilities = draws.as_soft("Stephens' method").probabilities
+    probabilities = as_soft(draws, "Stephens' method").probabilities
     common = expected_common_items(probabilities, reference)
     order = with_the_rest(most_in_common(common), n_components)
     return least_divergence(probabilities, draws.weights, order), clusters, common
@@ -292,7 +293,7 @@ def _component_dims(
         raise ValueError(f"`component_dim` must name dimensions of the same length; got {lengths}.")
     n_components = sizes[names[0]]
     if allocations is not None:
-        soft = allocations.as_soft("`allocations`")
+        soft = as_soft(allocations, "`allocations`")
         if soft.n_components != n_components:
             raise ValueError(
                 f"`allocations` must be of the {n_components} components of {names[0]!r}; "

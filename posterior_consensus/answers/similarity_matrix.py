@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from scipy.sparse import csr_array
 
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.draws import PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_number

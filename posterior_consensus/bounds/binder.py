@@ -20,7 +20,7 @@ from posterior_consensus.bounds.ascent import (
 )
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget, checked
 from posterior_consensus.bounds.sdp import PairRelaxation
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.losses.record import PartitionLoss

@@ -24,9 +24,8 @@ from posterior_consensus.bounds.components import ComponentsInfo, among_of, comp
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.lookup import as_loss, factories
 from posterior_consensus.losses.partition_losses import vi, within_variance

@@ -16,7 +16,7 @@ from scipy.linalg import eigh
 
 from posterior_consensus.bounds.ascent import Instance
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget, relative_gap
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.results.work import NumbersInfo

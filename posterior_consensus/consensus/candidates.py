@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.selection import Candidate, Task, allowed, filled, small_matrix
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import least_loss, mean_between
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import (
     Labels,
     canonical_labels,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled, k_means_cut, small_matrix
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo

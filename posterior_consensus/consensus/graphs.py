@@ -7,8 +7,7 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_k_means, best_number, k_means_cut
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.switching import cheapest_paths
 from posterior_consensus.kernels import ensemble

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
 from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge_equal_items
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, elected
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws

@@ -15,8 +15,8 @@ from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import doubt_of_losses, loss_and_error, loss_on
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss

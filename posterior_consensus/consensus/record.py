@@ -13,8 +13,8 @@ import posterior_consensus
 from posterior_consensus.bounds.bound import gap_in_words, relative_gap
 from posterior_consensus.bounds.components import ComponentsInfo, among_of
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.items import NOISE, by_level, members_of
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.record import Loss

@@ -6,8 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.aliases import Floats

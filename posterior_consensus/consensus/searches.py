@@ -12,8 +12,8 @@ from posterior_consensus.consensus.candidates import best_draw, hierarchical
 from posterior_consensus.consensus.graphs import spectral
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.selection import Candidate, Task, allowed
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses.partition_losses import binder, tau_of

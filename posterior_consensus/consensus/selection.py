@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import mean_loss
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info, NumbersInfo

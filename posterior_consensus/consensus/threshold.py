@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, pairs

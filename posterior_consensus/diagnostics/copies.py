@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.allocations import as_soft
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.results.display import capitalized, joined
 from posterior_consensus.results.sentences import Sentence, advice
@@ -85,7 +86,7 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
 def _numbers_of_draws(draws: PartitionDraws, items: PartitionDraws) -> Integers:
     """Numbers (N,) of the draws; equal draws have equal numbers."""
     if draws.counted_draws is None:
-        return _distinct_numbers(_digests(draws.as_soft("`draws`").probabilities))
+        return _distinct_numbers(_digests(as_soft(draws, "`draws`").probabilities))
     blocks = [found for _, found in items.backend.map_blocks(_digests)]
     ids = _distinct_numbers(blocks[0])
     for digests in blocks[1:]:

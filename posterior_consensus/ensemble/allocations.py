@@ -10,9 +10,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.labels import ArrayLabels, slices
-from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
+from posterior_consensus.ensemble.labels import ArrayLabels, Result, slices
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.runtime import memory
@@ -69,10 +68,6 @@ class AllocationDraws(PartitionDraws):
         """Number of components of the model."""
         return self.probabilities.shape[2]
 
-    def denominator(self) -> None:
-        """None: similarities are no counts of draws."""
-        return
-
     @property
     def counted_draws(self) -> None:
         """None: similarities are means of probabilities."""
@@ -82,14 +77,10 @@ class AllocationDraws(PartitionDraws):
         """Return the labels without allocation probabilities."""
         return PartitionDraws(self.items, self.samples, self.backend)
 
-    def as_soft(self, what: str) -> Self:
-        """Return the draws, whose allocation probabilities `what` needs."""
-        return self
-
     def take(self, rows: Any) -> Self:
         """Select draws by row number, see :meth:`PartitionDraws.take`."""
         rows = self.samples.row_numbers(rows)
-        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), **self._at(rows))
+        return replace(super().take(rows), **self._at(rows))
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
@@ -189,17 +180,6 @@ class AllocationDraws(PartitionDraws):
         """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of all items."""
         return PairSource.map_links(self, labels, function, *arguments)
 
-    @property
-    def has_small_clusters(self) -> bool:
-        """False: similarities are no counts of pairs in clusters."""
-        return False
-
-    def own_and_nearest(
-        self, labels: npt.NDArray[Any], noise: int | None = None
-    ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-        """See :meth:`PairSource.own_and_nearest`."""
-        return PairSource.own_and_nearest(self, labels, noise)
-
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: one each, as no two are together for certain."""
         return np.arange(self.n_items)
@@ -233,6 +213,16 @@ class AllocationDraws(PartitionDraws):
         size = f"{self.probabilities.dtype}, {self.probabilities.nbytes / 1e6:.1f} MB"
         soft = f"{self.n_components} components ({self.component_dim}), {size}"
         return [*lines, (name, f"{labels} (one sample)"), ("soft", soft)]
+
+
+def as_soft(draws: PartitionDraws, what: str) -> AllocationDraws:
+    """Return draws of allocation probabilities, or raise TypeError that names `what`, which needs them."""
+    if isinstance(draws, AllocationDraws):
+        return draws
+    raise TypeError(
+        f"{what} needs allocation probabilities; got draws of labels. Read those that the posterior holds by "
+        "as_allocation_probabilities, or compute them by allocation_probabilities(model, idata)."
+    )
 
 
 def sampled_components(probabilities: npt.NDArray[np.floating], random_seed: RandomSeed) -> npt.NDArray[Any]:

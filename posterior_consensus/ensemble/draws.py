@@ -1,32 +1,220 @@
-"""Posterior draws of a partition: items, samples and labels."""
+"""What all kinds of posteriors answer about their pairs of items; and draws: items, samples and labels."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
-from posterior_consensus.ensemble.memberships import Memberships, has_small_clusters
-from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource, Result, own_and_nearest_by_counts
+from posterior_consensus.ensemble.items import Clusters, Items
+from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, Result
+from posterior_consensus.ensemble.links import own_and_nearest_by_counts, own_and_nearest_of, own_links
+from posterior_consensus.ensemble.memberships import Memberships, Pairs, has_small_clusters
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results.words import Words
+from posterior_consensus.results import display
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats
 
-if TYPE_CHECKING:
-    from posterior_consensus.ensemble.allocations import AllocationDraws
-
 _ITEMS_IN_MATRIX, _MANY, _SHARE = 4_000, 16, 8  # where the matrix costs less than links with many clusters
+
+
+class PairSource(ABC, display.Shown):
+    """A source of the posterior similarity of every pair of items.
+
+    Attributes
+    ----------
+    items : Items
+        The items, with their coordinates.
+    n_draws : int or None
+        Number of posterior draws; None if it is not known.
+    """
+
+    _figure = "psm.plot_psm"
+    usual_loss: ClassVar[str] = "binder"
+
+    items: Items
+
+    @property
+    def words(self) -> Words:
+        """What draws and chains are called in texts and figures."""
+        return DRAWS
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.items.n_items
+
+    def as_labels(self, partition: Any, name: str = "partition") -> Labels:
+        """Canonical labels (n_items,) of a result, a DataArray or a label vector over these items."""
+        return self.items.as_labels(partition, name)
+
+    def as_marked_labels(self, partition: Any, name: str = "partition") -> Labels:
+        """Canonical labels (n_items,), with -1 for noise of runs that have some."""
+        return self.as_labels(partition, name)
+
+    def clusters_of(self, partition: Any) -> Clusters:
+        """Clusters of a partition, and noise after them if it has some."""
+        return self.items.clusters_of(partition)
+
+    @property
+    def n_draws(self) -> int | None:
+        """Number of posterior draws; None if there are none."""
+        return None
+
+    @property
+    def draws(self) -> PartitionDraws | None:
+        """The draws; None where there are similarities alone."""
+        return None
+
+    @abstractmethod
+    def as_draws(self, what: str = "This") -> PartitionDraws:
+        """Return the draws, or raise ValueError that names `what`, which needs them."""
+
+    @property
+    def counted_draws(self) -> PartitionDraws | None:
+        """The draws if similarities are the shares of draws in which two items are in one cluster, else None."""
+        return None
+
+    def denominator(self) -> int | None:
+        """Number of draws if similarities are plain counts / N, else None."""
+        draws = self.counted_draws
+        return None if draws is None or draws.samples.is_weighted else draws.n_draws
+
+    @property
+    def most_clusters(self) -> int:
+        """Upper bound of the number of clusters under the posterior."""
+        return self.n_items
+
+    @property
+    @abstractmethod
+    def shared_similarity(self) -> Floats:
+        """Posterior similarity matrix (n, n), read-only; kept if it is slow to compute."""
+
+    def similarity(self) -> Floats:
+        """Posterior similarity matrix (n, n), as a copy."""
+        return self.shared_similarity.copy()
+
+    @property
+    def mean_similarity(self) -> float:
+        """Mean similarity of all pairs of different items; 1/2 for a single item."""
+        n = self.n_items
+        links, total = self.links(np.zeros(n, np.int32))
+        return float(links.sum() / total) / (n * (n - 1)) if n > 1 else 0.5
+
+    def check_memory(self, hint: str = "") -> None:
+        """Raise an error if the similarity matrix exceeds the memory budget; `hint` is appended as the next step."""
+        memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items", hint)
+
+    def without_zero_weights(self) -> Self:
+        """Return the same posterior without draws of weight 0."""
+        return self
+
+    def in_fixed_order(self) -> Self:
+        """Return the same posterior with independent runs, if it has some, in an order of their own."""
+        return self
+
+    def some_labels(self, most: int) -> npt.NDArray[Any]:
+        """Distinct canonical labels (at most `most`, n) of draws; no rows if there are no draws."""
+        return np.empty((0, self.n_items), np.int32)
+
+    @abstractmethod
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Select items by position."""
+
+    @abstractmethod
+    def row_blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Blocks of rows (m, n) of the similarity matrix, read-only, each with the position of its first item."""
+
+    @abstractmethod
+    def row(self, item: int) -> Floats:
+        """Similarities (n,) of one item to all."""
+
+    @abstractmethod
+    def product(self, columns: Floats) -> Floats:
+        """Product (n, c) of the similarity matrix and `columns` (n, c)."""
+
+    @abstractmethod
+    def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
+        """Sums (n, K) of each item's similarities to the other members of each cluster, and their divisor."""
+
+    def map_links(
+        self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
+    ) -> Iterator[tuple[slice, Result]]:
+        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of each block of items, in order."""
+        links, total = self.links(labels)
+        yield slice(0, self.n_items), function(links, labels, total, *arguments)
+
+    def sums(self, partitions: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        """Sums (P, n) of every item's similarities to its cluster, and (n,) to all items, itself included."""
+        similarity = self.shared_similarity
+        return np.array([own_links(similarity, partition) for partition in partitions]), similarity.sum(axis=1)
+
+    def pairs_above(self, threshold: float) -> Iterator[Pairs]:
+        """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
+        for first, rows in self.row_blocks():
+            # Pairs of these items and later ones: where entries are rounded, both of a pair must come from one sum.
+            later = rows[:, first:]
+            row, column = np.nonzero(np.triu(later > threshold, 1))
+            yield row + first, column + first, later[row, column]
+
+    def nearest(self, n_others: int) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Of each item the most similar others (n, n_others), the first of equals, and their similarities."""
+        columns, values = np.empty((self.n_items, n_others), np.int64), np.empty((self.n_items, n_others))
+        for first, rows in self.row_blocks():
+            own = slice(first, first + len(rows))
+            columns[own], values[own] = coclustering.nearest_in_rows(rows, first, n_others)
+        return columns, values
+
+    def own_and_nearest(
+        self, labels: npt.NDArray[Any], noise: int | None = None
+    ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+        """Mean similarity (n,) of items to the others of their cluster, the nearest other cluster, and that to it.
+
+        NaN for an item alone, and -1 and NaN if there is no other cluster. `noise` is the label of items in no cluster.
+        """
+        found = [one for _, one in self.map_links(labels, own_and_nearest_of, np.bincount(labels), noise)]
+        own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
+        return own, nearest, other
+
+    def check_keeps(self, labels: Labels) -> None:
+        """Raise ValueError if clusters break a constraint, which scored pairs may have."""
+
+    def check_unconstrained(self, what: str, instead: str) -> None:
+        """Raise ValueError if there are constraints, which `what` would not keep; `instead` is the next step."""
+
+    def all_pairs(self, what: str, instead: str) -> PairSource:
+        """The source for `what` of a call, which needs the similarities of all pairs; `instead` is the next step."""
+        return self
+
+    @property
+    def has_small_clusters(self) -> bool:
+        """Whether pairs in one cluster of a draw are counted faster than the matrix is gone through."""
+        return False
+
+    def certain_groups(self) -> npt.NDArray[np.intp]:
+        """The :meth:`signatures`, or a group for each item where finding them takes the matrix."""
+        return self.signatures()
+
+    @abstractmethod
+    def signatures(self) -> npt.NDArray[np.intp]:
+        """Group (n,) of each item: items of a group are always co-clustered."""
+
+    @abstractmethod
+    def _lines(self) -> list[tuple[str, str]]:
+        """Names and values of the lines shown."""
+
+    def _parts(self) -> display.Parts:
+        return type(self).__name__, self._lines(), None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,14 +318,6 @@ class PartitionDraws(PairSource):
     def __len__(self) -> int:
         return self.n_draws
 
-    def denominator(self) -> int | None:
-        """Number of draws if similarities are plain counts / N, else None."""
-        return None if self.samples.is_weighted else self.n_draws
-
-    def as_pairs(self) -> PairSimilarity:
-        """Return the similarities of pairs alone, which know whether they are of runs."""
-        return replace(super().as_pairs(), samples=self.samples)
-
     def labels_only(self) -> PartitionDraws:
         """Return the labels without allocation probabilities."""
         return self
@@ -159,13 +339,6 @@ class PartitionDraws(PairSource):
     def counted_draws(self) -> PartitionDraws | None:
         """The draws, as similarities are shares of them."""
         return self
-
-    def as_soft(self, what: str) -> AllocationDraws:
-        """Return draws of allocation probabilities, or raise an error that names `what`, which needs them."""
-        raise TypeError(
-            f"{what} needs allocation probabilities; got draws of labels. Read those that the posterior holds by "
-            "as_allocation_probabilities, or compute them by allocation_probabilities(model, idata)."
-        )
 
     def take(self, rows: Any) -> Self:
         """Select draws by row number, as NumPy's indexing does; weights are normalized again, and equal if all were 0.
@@ -437,7 +610,7 @@ class PartitionDraws(PairSource):
     @property
     def has_small_clusters(self) -> bool:
         """Whether pairs in one cluster of a draw are counted faster than the matrix is gone through."""
-        return has_small_clusters(self.backend)
+        return self.counted_draws is not None and has_small_clusters(self.backend)
 
     def pairs_above(self, threshold: float) -> Iterator[Pairs]:
         """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
@@ -451,7 +624,7 @@ class PartitionDraws(PairSource):
     ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
         """See :meth:`PairSource.own_and_nearest`; by items or by the matrix where a table of clusters is large."""
         n_clusters = int(labels.max()) + 1
-        if n_clusters == 1 or noise is not None:
+        if n_clusters == 1 or noise is not None or self.counted_draws is None:
             return super().own_and_nearest(labels, noise)
         if not memory.fits(4 * int(self.starts[-1]) * n_clusters):
             begins = np.concatenate([[0], np.cumsum(self.backend.sizes, dtype=np.int64)])

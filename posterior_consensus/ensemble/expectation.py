@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.pairs import PairSource, RunsWithMissing
+from posterior_consensus.ensemble.pairs import RunsWithMissing
 from posterior_consensus.ensemble.partitions import Labels, alone, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.r_hat import doubt_of
 from posterior_consensus.kernels import contingency

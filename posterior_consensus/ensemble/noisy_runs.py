@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws, apply_to_links
 from posterior_consensus.ensemble.items import Clusters, Items
-from posterior_consensus.ensemble.labels import ArrayLabels, fingerprints
-from posterior_consensus.ensemble.pairs import Result
+from posterior_consensus.ensemble.labels import ArrayLabels, Result, fingerprints
 from posterior_consensus.ensemble.partitions import (
     Labels,
     alone,

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.pairs import Pairs, PairSimilarity, PairSource
+from posterior_consensus.ensemble.memberships import Pairs
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
@@ -109,11 +111,6 @@ class ScoredPairs(PairSource):
     unscored: float = 0.0
     constraints: PairConstraints = field(default_factory=PairConstraints)
 
-    @property
-    def n_draws(self) -> None:
-        """None: there are no draws."""
-        return None
-
     def as_draws(self, what: str = "This") -> NoReturn:
         """Raise ValueError: scored pairs have no draws."""
         instead = {"loss": "Choose loss='binder'", "method": "Choose method='greedy'"}.get(
@@ -134,11 +131,6 @@ class ScoredPairs(PairSource):
     def n_unscored(self) -> int:
         """Number of pairs that were not scored."""
         return self.n_items * (self.n_items - 1) // 2 - self.n_scored
-
-    @property
-    def most_clusters(self) -> int:
-        """Number of items, since similarities do not bound the number of clusters."""
-        return self.n_items
 
     @property
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
@@ -205,6 +197,10 @@ class ScoredPairs(PairSource):
             raise ValueError(
                 f"{what} must be left out where pairs must be together or apart: it keeps no constraints. {instead}"
             )
+
+    def as_pairs(self) -> PairSimilarity:
+        """Return the similarity matrix without constraints."""
+        return PairSimilarity.of(self)
 
     def all_pairs(self, what: str, instead: str) -> PairSimilarity:
         """The similarity matrix for `what` of a call, which needs all pairs; errors give `instead` as the next step.

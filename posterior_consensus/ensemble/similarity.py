@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats

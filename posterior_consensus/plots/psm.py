@@ -14,9 +14,8 @@ from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
 from posterior_consensus.ensemble.chains import largest_difference
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Clusters, Items, name_or
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, check_matplotlib, ink, ink_on

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.memberships import has_few_pairs, similarities_within_components
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.kernels import components as kernels

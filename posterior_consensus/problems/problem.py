@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows
 from posterior_consensus.losses.record import Loss, NoiseLoss
 from posterior_consensus.results.work import ClusterLimits

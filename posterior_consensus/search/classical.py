@@ -10,8 +10,8 @@ from scipy.cluster import hierarchy
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 from scipy.spatial.distance import squareform
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import least_loss
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.similarity import similarity_operator
 from posterior_consensus.losses.record import Loss

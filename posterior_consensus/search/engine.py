@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.expectation import judged_labels, least_loss
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import NoiseLoss, PairLoss
@@ -181,7 +181,7 @@ def _along_thresholds(
     """
     assert loss.pair_threshold is not None
     source = problem.source
-    problem = replace(problem, source=source.as_pairs())
+    problem = replace(problem, source=PairSimilarity.of(source))
     n_pairs = max(1, source.n_items * (source.n_items - 1))
     mean = (problem.source.shared_similarity.sum() - source.n_items) / n_pairs
     others = [_labels_of(start, source) for start in starts]

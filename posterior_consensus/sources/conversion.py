@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.allocations import as_soft
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.layers import Layers
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_flag, listing
 from posterior_consensus.sources.accumulate import PartitionAccumulator
@@ -331,7 +331,7 @@ def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, dims: tuple[str, ..
     values = labels_in_order(labels, dims, None)[0].values.reshape(draws.n_draws, -1)
     if values.shape != draws.labels.shape or values.dtype.kind not in "iuf":
         return False
-    soft = draws.as_soft("This")
+    soft = as_soft(draws, "This")
     p = soft.probabilities
     for first in (0, 1):  # some programs number components from 1
         codes = values.astype(np.int64) - first
@@ -547,7 +547,7 @@ def as_allocation_probabilities(
     with opened(data, where) as (found, where):
         if isinstance(found, PairSource):
             draws = made_already(found, where).as_draws()
-            draws.as_soft("`data`")
+            as_soft(draws, "`data`")
             return draws
         chosen = _chosen(found, where, is_soft=True)
         return draws_of_probabilities(*_probabilities(chosen), where.weights, log=log, random_seed=random_seed)

@@ -11,10 +11,9 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows, place_in
 from posterior_consensus.ensemble.samples import ChainSamples, Samples, by_index, reordered_by_name
 from posterior_consensus.runtime import memory

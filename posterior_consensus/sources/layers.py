@@ -9,10 +9,9 @@ import pandas as pd
 import xarray as xr
 from pandas.api.types import infer_dtype
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import coords_of, name_or
 from posterior_consensus.ensemble.layers import Layers, layer_names
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.results.words import RUNS
 from posterior_consensus.runtime import memory

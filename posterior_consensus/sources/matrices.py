@@ -12,9 +12,9 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Items, difference, name_or, positions
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, RunsWithMissing
+from posterior_consensus.ensemble.pairs import PairSimilarity, RunsWithMissing
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -213,7 +213,7 @@ def as_pair_similarity(
         )
         if any(limit is not None for limit in limits.values()):
             return with_constraints(found, **limits, left=left, right=right)
-        return found if isinstance(found, (PairSimilarity, ScoredPairs)) else found.as_pairs()
+        return found if isinstance(found, ScoredPairs) else PairSimilarity.of(found)
 
 
 def _found_similarities(

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble.allocations import as_soft
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import as_codes, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
@@ -60,7 +61,7 @@ def component_labels(
         If the labels were renumbered.
     """
     if draws.counted_draws is None:
-        soft = draws.as_soft("`draws`")
+        soft = as_soft(draws, "`draws`")
         if soft.n_components != n_components:
             raise ValueError(
                 f"Allocation probabilities must be of as many components as parameters or prior, {n_components}; got "

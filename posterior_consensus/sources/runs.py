@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Items, difference, is_named
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_with_noise, native, smallest_dtype
 from posterior_consensus.ensemble.samples import RunSamples, Samples
 from posterior_consensus.results.display import capitalized

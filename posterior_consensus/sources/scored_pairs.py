@@ -12,8 +12,9 @@ import xarray as xr
 from scipy import sparse
 from scipy.special import expit
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.items import Items, coords_of
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
@@ -155,7 +156,7 @@ def with_constraints(
     right: Any = None,
 ) -> ScoredPairs:
     """Add constraints to similarities; pairs of a table stand in the columns `left` and `right`."""
-    pairs = source if isinstance(source, ScoredPairs) else _all_scored(source.as_pairs())
+    pairs = source if isinstance(source, ScoredPairs) else _all_scored(PairSimilarity.of(source))
     own, items = pairs.constraints, pairs.items
     must, cannot = (
         np.unique(np.concatenate([old, _pairs_named(name, new, items, left, right)]), axis=0)

@@ -19,8 +19,8 @@ from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.diagnostics.groups import compared_runs
 from posterior_consensus.diagnostics.new_runs import NewRuns, is_greedy, new_runs
 from posterior_consensus.diagnostics.record import Diagnosis
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.allocations import as_soft
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
@@ -210,5 +210,5 @@ def look_at_other_labels(
         return None
     limits = {name: number for name, number in vars(partition.cluster_limits).items() if number is not None}
     search = {"loss": partition.loss, "n_starts": 3, "starts": [partition], **limits, **options}
-    others = draws.as_soft("`summarize`").sample(random_seed=_SEED)
+    others = as_soft(draws, "`summarize`").sample(random_seed=_SEED)
     return _ending(clock, clock.within_limit(OTHER_LABELS, consensus_partition, others, **search))

@@ -9,6 +9,7 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.answers import particles as module
 from posterior_consensus.answers.particle_search import ParticleSearch
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import TERMS
 from posterior_consensus.runtime import executor
@@ -298,7 +299,7 @@ def test_similarity_of_a_region_is_that_of_its_allocation_probabilities(rng):
     found = particles(soft, 2, loss="binder")
     region = soft.take(np.flatnonzero(found.assignment == 0))
     np.testing.assert_allclose(found.similarity(0), region.shared_similarity)
-    check(particles, soft.as_pairs(), ValueError, ["posterior draws", "similarity matrix"])
+    check(particles, PairSimilarity.of(soft), ValueError, ["posterior draws", "similarity matrix"])
 
 
 @pytest.mark.parametrize("seed", [13, 106, 117])

@@ -13,11 +13,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.pairs import PairSource, RunsWithMissing
+from posterior_consensus.ensemble.pairs import PairSimilarity, RunsWithMissing
 from posterior_consensus.ensemble.partitions import canonical_labels, canonical_with_noise
 from posterior_consensus.ensemble.samples import RunSamples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -172,8 +173,8 @@ def test_the_matrix_its_rows_and_products(kind, size, budget):
     assert_allclose(source.product(columns), matrix @ columns, **close)
     pairs = matrix[~np.eye(n, dtype=bool)]
     assert source.mean_similarity == pytest.approx(pairs.mean() if n > 1 else 0.5, abs=1e-12)
-    assert_allclose(source.as_pairs().values, matrix, **close)
-    assert source.as_pairs().words is source.words
+    assert_allclose(PairSimilarity.of(source).values, matrix, **close)
+    assert PairSimilarity.of(source).words is source.words
 
 
 @of_every_kind

@@ -332,7 +332,7 @@ SELECTIONS = {
 ANSWERS = {
     **dict.fromkeys(("items", "samples", "backend", "words", "labels", "n_clusters", "starts", "weights", "n_draws")),
     **dict.fromkeys(("n_items", "most_clusters", "shared_similarity", "mean_similarity", "similarity", "signatures")),
-    **dict.fromkeys(("denominator", "labels_only", "as_sampled", "as_pairs", "check_memory", "by_chain")),
+    **dict.fromkeys(("denominator", "labels_only", "as_sampled", "check_memory", "by_chain")),
     **dict.fromkeys(
         ("row_blocks", "without_zero_weights", "of_some_items", "draws", "counted_draws", "as_draws", "columns")
     ),
@@ -349,7 +349,6 @@ ANSWERS = {
     "own_and_nearest": (PARTITION,),
     "pairs_above": (0.3,),
     "together": lambda d: d.together(*d.columns()[:2, np.newaxis]),
-    "as_soft": ("This",),
     "reordered_to": lambda d: d.reordered_to(d.samples, "samples"),
     "isel": lambda d: d.isel(draw=[-1]),
     "map_links": lambda d: list(d.map_links(PARTITION, lambda *given: given)),

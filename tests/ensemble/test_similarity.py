@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.pairs import own_and_nearest_by_counts, own_and_nearest_of
+from posterior_consensus.ensemble.links import own_and_nearest_by_counts, own_and_nearest_of
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.similarity import similarity_operator
 from posterior_consensus.kernels import coclustering

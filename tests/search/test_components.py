@@ -10,6 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import posterior_consensus as pc
 from posterior_consensus.bounds import stars
 from posterior_consensus.bounds.decisions import closest_decisions
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.problems.components import decomposed, first_members
 from posterior_consensus.search import components
@@ -153,7 +154,7 @@ def test_what_keeps_no_constraints_is_refused_and_else_answers_over_all_pairs(op
     free, bound = chain(), chain(cannot_link=[[1, 2]])
     ((name, value),) = options.items()
     check(lambda x: pc.consensus_partition(x, **options, **QUIET), bound, ValueError, [f"{name}={value!r}", "greedy"])
-    ours, theirs = (pc.consensus_partition(source, **options, **QUIET) for source in (free, free.as_pairs()))
+    ours, theirs = (pc.consensus_partition(source, **options, **QUIET) for source in (free, PairSimilarity.of(free)))
     np.testing.assert_array_equal(ours.labels, theirs.labels)
     assert ours.expected_loss == pytest.approx(theirs.expected_loss, abs=1e-15)
 

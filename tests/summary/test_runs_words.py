@@ -10,6 +10,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.cli import main
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.runtime import memory
 from tests.catalogue.functions import functions_of
 
@@ -108,7 +109,7 @@ def records(summary):
     """What a summary holds and what can be computed from its runs, by name."""
     runs, best = summary.draws, summary.partition
     yield from ((name, value) for name, value in vars(summary).items() if hasattr(value, "_parts"))
-    yield "pairs", runs.as_pairs()
+    yield "pairs", PairSimilarity.of(runs)
     yield "membership", pc.membership(runs, best)
     yield "links", pc.links(runs, best)
     yield "stable components", pc.stable_components(runs, 0.8)

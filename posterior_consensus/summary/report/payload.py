@@ -12,9 +12,10 @@ import numpy.typing as npt
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import ItemUncertainty
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Items, numbers_for_colours
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, own_and_nearest_by_counts
+from posterior_consensus.ensemble.links import own_and_nearest_by_counts
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
 from posterior_consensus.plots.data import observed_table
@@ -55,7 +56,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
     if list(chains) == [_ALL]:
         notes.insert(0, _AS_ONE.format(draws.samples.words.chains))
     data, pictured = _data(summary, shown), draws.of_items(shown)
-    counted = None if draws.denominator() is None or draws.has_noise else pictured.as_pairs()
+    counted = None if draws.denominator() is None or draws.has_noise else PairSimilarity.of(pictured)
     matrix = counted if shown.size == draws.n_items else None
     listed, of_items = _packed_partitions(draws, matrix, choices, summary.items)
     meta = {
