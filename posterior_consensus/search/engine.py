@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import judged_labels, least_loss
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels
