@@ -1,126 +1,192 @@
-"""What a summary claims, as records, before texts put it into words: for draws, runs, scored pairs and layers alike."""
+"""What a summary claims: decided as numbers first, then in the words of each text; what all summaries share."""
 
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from posterior_consensus.answers.membership import ItemUncertainty
-from posterior_consensus.answers.particles import Particles
-from posterior_consensus.bounds.bound import relative_gap
-from posterior_consensus.bounds.bound import status as status_of
-from posterior_consensus.bounds.components import among_of
-from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.results import display
-from posterior_consensus.results.words import Words
-from posterior_consensus.summary.record import SummaryRecord, no_halves_because, why_skipped
+from posterior_consensus.runtime.arguments import as_path
+from posterior_consensus.runtime.files import written_whole
+from posterior_consensus.summary.references import bibtex, cited_keys
 
 PROVEN, ESTIMATED, NOT_ASSESSED, CONTRADICTED = "proven", "estimated", "not assessed", "contradicted"
-_STATUSES = ("disagree", "unknown", "short", "agree", "runs")  # of chains, from the worst
-_OF_CHAINS = {"agree": ESTIMATED, "short": ESTIMATED, "disagree": CONTRADICTED}
 
 
 class Claim(NamedTuple):
-    """What a summary claims on a topic.
+    """What a summary claims on a topic: its words in each text, and what they say as numbers.
 
     Attributes
     ----------
+    name, line : str
+        Name and value of its printed line; without a value, none is printed.
+    findings : sequence of str
+        Its sentences among the findings, also in reports and ``findings.txt``.
+    methods : str
+        Its sentence, or clause, in the methods text.
+    advice : str
+        A next step for the analyst, after the last of the findings.
     status : {"proven", "estimated", "not assessed", "contradicted"}
-        Whether it is proven; estimated from draws, or bounded; not assessed; or contradicted by the draws.
+        Whether it is proven, or counted; estimated from draws, or bounded; not assessed; or contradicted by the draws.
     number, error : float
         Its number with the standard error; a bound with its relative gap. NaN if there is none.
     limit : float
-        Share of the draws below which the opposite would not have been seen, or the largest number that is likely. NaN
-        if there is none.
+        Share of the draws below which the opposite would not have been seen, the largest number that is likely, or the
+        distance within which the number holds. NaN if there is none.
     scope : str
         Of which draws it is said, as words that continue a sentence; or why it is not assessed.
     partitions : str
         Among which partitions, likewise; empty for all.
-    advice : str
-        A next step for the analyst.
     """
 
-    status: str
+    name: str = ""
+    line: str = ""
+    findings: Sequence[str] = ()
+    methods: str = ""
+    advice: str = ""
+    status: str = PROVEN
     number: float = np.nan
     error: float = np.nan
     limit: float = np.nan
     scope: str = ""
     partitions: str = ""
-    advice: str = ""
+
+    def in_words(self, name: str, line: str, findings: Sequence[str] = (), methods: str = "") -> "Claim":
+        """What is decided, with its words."""
+        return self._replace(name=name, line=line, findings=findings, methods=methods)
+
+    @property
+    def with_advice(self) -> list[str]:
+        """The findings, the last of them with the advice."""
+        *others, last = self.findings or [""]
+        return [*others, *filter(None, [f"{last} {self.advice}".strip()])]
 
 
-def optimality(best: ConsensusPartition, bound: float | None, on: str, no_bound: str) -> Claim:
-    """That no partition has a smaller loss `on` some draws; a lower bound of the minimum, and the gap to it."""
-    if bound is None:
-        return Claim(NOT_ASSESSED, scope=no_bound)
-    gap = relative_gap(best.expected_loss, bound)
-    status = PROVEN if status_of(gap) == "optimal" else ESTIMATED
-    return Claim(status, bound, gap, scope=on, partitions=among_of(best.info))
+def lines_of(claims: Mapping[str, Claim], first: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Printed lines: of the topics named `first`, then of all others in their order."""
+    order = [*first, *(topic for topic in claims if topic not in first)]
+    return [(claims[topic].name, claims[topic].line) for topic in order if claims[topic].line]
 
 
-def groups(summary: SummaryRecord) -> Claim:
-    """That the draws form one group; the number of groups found, and the share from which a second would be."""
-    found, words, samples = summary.modes, summary.words, summary.draws.samples
-    why = ""
-    if found is None:
-        why = "not searched for"
-    elif not samples.has_errors:
-        why = f"too few {words.draws}{f' in a {words.chain}' if samples.series else ''} to find {words.group}s"
-    elif found.n_particles > 1:
-        return Claim(CONTRADICTED, found.n_particles)
-    elif found.stopped and found.status == "unknown":
-        why = f"unknown: the search {display.ended(found.stopped, 'was')}"
-    elif summary.diagnosis.status == "disagree":
-        why = f"one or several: undecided, because the {words.chains} do not agree"
-    elif found.status == "unknown":
-        why = f"too few effective {words.draws} to distinguish one {words.group} from several"
-    if found is None or why:
-        return Claim(NOT_ASSESSED, scope=why)
-    return Claim(ESTIMATED, 1, limit=found.least_share, scope=searched(found, summary.draws.n_draws))
+class HasClaims(display.Shown, display.Tabled):
+    """What all summaries share: texts that are made of their claims, and files."""
 
+    def _claims(self) -> dict[str, Claim]:
+        """Claims by topic, in the order of the findings."""
+        raise NotImplementedError
 
-def searched(found: Particles, total: int) -> str:
-    """Number of draws in the search for groups, of how many."""
-    number, draws = found.n_draws_searched, found.words.draws
-    return f"all {total:,} {draws}" if number == total else f"{number:,} of {total:,} {draws}"
+    @property
+    def _is_in_doubt(self) -> bool:
+        """Whether the findings begin with those on the chains."""
+        return False
 
+    def _methods(self) -> str:
+        """The text for a paper, with its references."""
+        raise NotImplementedError
 
-def chains(*diagnoses: Diagnosis) -> Claim:
-    """That chains agree; their largest difference, and the share below which a mode that one misses is not seen."""
-    largest = max((one.largest_difference for one in diagnoses), key=lambda one: np.nan_to_num(one.size, nan=-1.0))
-    missed = float(np.fmax.reduce([one.could_miss for one in diagnoses]))
-    return Claim(_OF_CHAINS.get(worst_status(diagnoses), NOT_ASSESSED), largest.size, largest.mcse, missed)
+    def _page(self, *, progressbar: bool) -> str:
+        """The report as HTML."""
+        raise NotImplementedError
 
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        """Tables by the names of their files."""
+        raise NotImplementedError
 
-def worst_status(diagnoses: Collection[Diagnosis]) -> str:
-    """The worst status of several diagnoses."""
-    return min((one.status for one in diagnoses), key=_STATUSES.index)
+    def findings(self) -> list[str]:
+        """Findings in plain sentences, in the order of reading.
 
+        A verdict on chains or runs is the last; it is the first if they disagree, are short or cannot be assessed.
+        """
+        claims = self._claims()
+        if self._is_in_doubt:
+            claims = {"chains": claims["chains"], **claims}
+        return [sentence for claim in claims.values() for sentence in claim.with_advice]
 
-def misplaced(items: ItemUncertainty) -> Claim:
-    """How many items are outside the cluster that is matched with theirs."""
-    if items.membership is None:
-        return Claim(NOT_ASSESSED, scope="too many clusters")
-    return Claim(ESTIMATED, items.misplaced, items.misplaced_mcse)
+    def methods_text(self) -> str:
+        """Sentences for the methods section of a paper, with the results' numbers, and the references they cite.
 
+        If chains disagree, the text begins with the warning that these results must not be reported.
+        """
+        return self._methods()
 
-def more_draws(summary: SummaryRecord) -> Claim:
-    """By how much more draws would lower the expected loss."""
-    excess, words = summary.excess, summary.words
-    if excess is None:
-        why = no_halves_because(summary.draws, summary.partition, summary.diagnosis) or skipped(summary)
-        return Claim(NOT_ASSESSED, scope=why)
-    if excess.stopped:
-        return Claim(NOT_ASSESSED, scope=f"{on_halves(words)} {display.ended(excess.stopped, 'were')}")
-    return Claim(ESTIMATED, excess.value, limit=excess.limit)
+    def bibtex(self) -> str:
+        """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
+        return bibtex(cited_keys(self.methods_text()))
 
+    def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
+        """Write a report with findings, figures and tables to one HTML file that needs no network.
 
-def on_halves(words: Words) -> str:
-    """Name of the searches on halves of the draws."""
-    return f"the searches on two halves of the {words.draws}"
+        With Bokeh (the extra ``report``), pictures are interactive: they zoom, a search or a click marks an item in all
+        of them, and sliders change the partition shown, or go through the layers. ``to_html`` of a layer's own summary
+        writes more of that layer. For scored pairs, the report lists components instead of a similarity matrix: those
+        that are not proven optimal and the largest first, with their records and pairs. Their number is limited, so
+        that the file stays small.
 
+        Parameters
+        ----------
+        path : str or Path
+            Path of the file; an existing file is replaced when the report is complete.
+        progressbar : bool
+            Whether to show progress of the search for the sliders' partitions, if it takes more than a second.
 
-def skipped(summary: SummaryRecord) -> str:
-    """Why steps were left out."""
-    return why_skipped(summary.partition, summary.excess, summary.resampled, summary.alternative, summary.modes)
+        Returns
+        -------
+        Path
+            Path of the report.
+
+        Raises
+        ------
+        OSError
+            If the report cannot be written; an existing file stays as it was.
+        ValueError
+            If the environment variable ``SOURCE_DATE_EPOCH``, which replaces today's date, is no integer from 0.
+        """
+        with written_whole(Path(path)) as new:  # fails before the work if the path is not writable
+            new.write_text(self._page(progressbar=progressbar), encoding="utf-8")
+        return Path(path)
+
+    def to_csv(self, folder: str | Path) -> Path:
+        """Write findings, and tables for a spreadsheet, to files in a folder.
+
+        ``findings.txt`` has a sentence per line.
+
+        - Of draws, ``clusters.csv`` has a row per cluster, ``items.csv`` a row per item, and ``convergence.csv`` the
+          convergence diagnostics, or ``comparison.csv`` the means over runs. With `links`, ``links.csv`` has a row per
+          pair, and ``cluster_sizes.csv`` a row per size of clusters.
+        - Of scored pairs, ``records.csv`` has a row per record, ``review.csv`` the pairs to review, at most 1,000, and
+          ``curve.csv`` a row per threshold, if there is a `curve`.
+        - Of layers, ``layers.csv`` has a row per layer.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Created if it does not exist. Files of these names are replaced, others stay.
+
+        Returns
+        -------
+        Path
+            Path of the folder.
+
+        Raises
+        ------
+        OSError
+            If the files cannot be written, or `folder` is a file or ends in ".csv".
+        TypeError
+            If `folder` is not a path.
+        """
+        into, frames = as_path("folder", folder), self._tables()
+        if not into.is_dir() and (into.exists() or into.suffix.lower() == ".csv"):
+            table = next(iter(frames))
+            raise NotADirectoryError(
+                f"`folder` must be a folder, or a new name for one, into which {', '.join(frames)} are written; got "
+                f"the file {str(folder)!r}. For {table} alone, write `to_dataframe().to_csv({into.name!r})`."
+            )
+        into.mkdir(parents=True, exist_ok=True)
+        for name, frame in frames.items():
+            with written_whole(into / f"{name}.csv") as new:
+                frame.to_csv(new, encoding="utf-8-sig")  # its mark shows Excel the encoding
+        with written_whole(into / "findings.txt") as new:
+            new.write_text("\n".join(self.findings()) + "\n", encoding="utf-8-sig")
+        return into

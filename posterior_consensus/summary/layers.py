@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -36,14 +35,22 @@ from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.summary.claims import worst_status
-from posterior_consensus.summary.facts import AGREE_IN_SHORT, agreement, draws_in_words, draws_line, facts_of
+from posterior_consensus.summary.about_draws import (
+    AGREE_IN_SHORT,
+    agreement,
+    agreement_in_words,
+    claims_of,
+    draws_in_words,
+    draws_line,
+    worst_status,
+)
+from posterior_consensus.summary.claims import Claim, HasClaims, lines_of
+from posterior_consensus.summary.methods import how_found
 from posterior_consensus.summary.record import was_interrupted, why_skipped
-from posterior_consensus.summary.references import bibtex, cited_keys
-from posterior_consensus.summary.report.page import write_layers_report
+from posterior_consensus.summary.references import with_references
+from posterior_consensus.summary.report.page import layers_page
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
 from posterior_consensus.summary.summary import Posterior, Summary
-from posterior_consensus.summary.text import how_found, with_references
 
 _DIAGNOSIS = 0.25  # share of the remaining time
 _MOST_NAMED = 6  # layers of a kind in a sentence
@@ -59,7 +66,7 @@ _AGREE = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, Summary]):
+class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
     """Summary of several partitions in each draw, or of layers of runs; made by :func:`summarize` of layers.
 
     A mapping of the layers' names to a :class:`Summary` each. A cluster keeps its name from layer to layer.
@@ -153,11 +160,29 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         least, most = (of(one.draws.n_draws for one in self.values()) for of in (min, max))
         return f"{least:,} to {most:,}" if least < most else f"{least:,}"
 
-    def findings(self) -> list[str]:
-        """Findings in plain sentences."""
-        said, verdict = [*self._change(), *self._splits(), *self.left_out()], in_full(self._chains())
-        in_doubt = not self.layers.are_runs and self._status != "agree"
-        return [verdict, *said] if in_doubt else [*said, verdict]
+    def _claims(self) -> dict[str, Claim]:
+        are_runs, (_, about, _) = self.layers.are_runs, self.layers._parts()
+        if not are_runs:
+            about = [("draws", draws_line(self.layers.samples)), about[-1]]
+        left_out, verdict = self.left_out(), in_full(self._chains())
+        line = "" if are_runs else in_full(self._chains(short=True))
+        change = [] if self.comparison is None else [self.comparison.verdict]
+        return {
+            **{name: Claim(name, value) for name, value in about},
+            "change": Claim("stability" if are_runs else "change", " ".join(change), change),
+            "splits": Claim(findings=self._splits()),
+            "omissions": Claim("left out", " ".join(left_out), left_out),
+            "chains": self._agreement.in_words("chains", line, [verdict]),
+        }
+
+    @property
+    def _agreement(self) -> Claim:
+        """That the chains agree on all layers together and on each, without words."""
+        return agreement(*self._diagnoses.values())
+
+    @property
+    def _is_in_doubt(self) -> bool:
+        return not self.layers.are_runs and self._status != "agree"
 
     def left_out(self) -> list[str]:
         """Computations that were skipped, ended early or used some items only, in plain sentences."""
@@ -174,12 +199,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             for sentence, names in layers_of.items()
         ]
 
-    def methods_text(self) -> str:
-        """Sentences for a paper's section on methods, with these numbers, and their references.
-
-        If the chains disagree on the layers together or on any of them, they begin with the warning that these results
-        must not be reported.
-        """
+    def _methods(self) -> str:
         first, n_items = next(iter(self.values())), sorted({one.draws.n_items for one in self.values()})
         items = counted(n_items[-1], "item") if len(n_items) == 1 else f"{n_items[0]:,} to {n_items[-1]:,} items"
         if self.layers.are_runs:
@@ -210,7 +230,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         """Sentences on each of layers that have no items in common, such as rows and columns of a table."""
         for name, one in self.items():
             items = display.counted_items(one.draws.n_items, str(one.draws.items.dim))
-            told = {topic: fact.methods for topic, fact in facts_of(one).items()}
+            told = {topic: claim.methods for topic, claim in claims_of(one).items()}
             yield f"The partition of {name}, {items}, has {told['sizes']}{told['improbable_number']} and"
             yield f"{told['expected_loss']}. {told['optimality']} {told['ball']} {told['number']} {told['misplaced']}"
 
@@ -229,10 +249,6 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             )
             yield self.comparison.verdict
         yield from self.left_out()
-
-    def bibtex(self) -> str:
-        """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
-        return bibtex(cited_keys(self.methods_text()))
 
     def plot(self, *, figsize: tuple[float, float] | None = None, width: Width = None, axes: Any = None) -> Grid:
         """Plot the clusters of each layer and where their items go.
@@ -264,43 +280,16 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         grid: Grid = comparison_in(self).plot(figsize=figsize, axes=axes)
         return grid
 
-    def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
-        """Write a report with findings, figures and tables to one HTML file that needs no network.
-
-        With Bokeh installed (the extra ``report``), a slider goes through the layers. ``to_html`` of a layer's own
-        summary writes more of that layer.
-
-        Parameters
-        ----------
-        path : str or Path
-            An existing file is replaced once the report is complete.
-        progressbar : bool
-            Whether to show progress if it takes more than a second.
-
-        Returns
-        -------
-        Path
-            Path of the report.
-
-        Raises
-        ------
-        OSError
-            If the report cannot be written; an existing file stays as it was.
-        """
+    def _page(self, *, progressbar: bool) -> str:
         _, about, _ = self.layers._parts()
-        head = "; ".join(f"{name}: {value}" for name, value in about)
-        return write_layers_report(
-            Path(path),
-            self._title,
-            f"{display.capitalized(head)}.",
-            self.findings(),
-            "runs" if self.layers.are_runs else self._status,
-            self.methods_text(),
-            self.to_dataframe(),
-            self.summaries,
-            self.comparison,
-            progressbar=progressbar,
+        head = display.capitalized("; ".join(f"{name}: {value}" for name, value in about))
+        status = "runs" if self.layers.are_runs else self._status
+        return layers_page(
+            self, self._title, f"{head}.", status, self.summaries, self.comparison, progressbar=progressbar
         )
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {"layers": self.to_dataframe()}
 
     def to_datatree(self) -> xr.DataTree:
         """All results in one tree that NetCDF and Zarr hold; ``attach(tree, summary)`` adds it to a posterior.
@@ -378,9 +367,6 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def _named(self, names: list[Any]) -> str:
         return f"{self.layers.dim} {display.listed(names, _MOST_NAMED)}"
 
-    def _change(self) -> list[str]:
-        return [] if self.comparison is None else [self.comparison.verdict]
-
     def _splits(self) -> list[str]:
         """Where clusters of layers of runs split or merge."""
         if not isinstance(self.comparison, LayerStability) or len(self) == 1:
@@ -405,7 +391,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         status, diagnoses = self._status, self._diagnoses
         if status == "agree":
             template, where = AGREE_IN_SHORT if short else _AGREE, " in any layer and between layers"
-            return [Sentence(f"{template.format(*agreement(*diagnoses.values()), where=where)} of the draws.")]
+            return [Sentence(f"{template.format(*agreement_in_words(*diagnoses.values()), where=where)} of the draws.")]
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]
         n = len(self)
@@ -418,14 +404,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         return [Sentence(f"{where}{in_full([first])}"), *others, *alone]
 
     def _parts(self) -> display.Parts:
-        _, about, _ = self.layers._parts()
-        are_runs = self.layers.are_runs
-        if not are_runs:
-            about = [("draws", draws_line(self.layers.samples)), about[-1]]
-        compared = [("stability" if are_runs else "change", said) for said in self._change()]
-        left_out = [("left out", " ".join(said))] if (said := self.left_out()) else []
-        checked = [] if are_runs else [("chains", in_full(self._chains(short=True)))]
-        return self._title, [*checked, *about, *compared, *left_out], self.to_dataframe()
+        return self._title, lines_of(self._claims(), ["chains"]), self.to_dataframe()
 
 
 def _nodes(layers: Layers) -> dict[Any, str]:

@@ -10,12 +10,11 @@ from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.results import stored_as
-from posterior_consensus.results.display import Tabled
 from posterior_consensus.summary.record import HasPartition, was_interrupted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairsRecord(HasPartition, Tabled):
+class PairsRecord(HasPartition):
     """Fields of :class:`PairsSummary`, which describes them."""
 
     pairs: ScoredPairs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -24,11 +23,10 @@ from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import as_dataset, own_name_in, read_fields, reading
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.sources.conversion import as_source
-from posterior_consensus.summary.pair_facts import counts_of, facts_of, methods_text
+from posterior_consensus.summary.about_pairs import claims_of, counts_of, methods_text
+from posterior_consensus.summary.claims import Claim, lines_of
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.record import write_tables
-from posterior_consensus.summary.references import bibtex, cited_keys
-from posterior_consensus.summary.report.pairs import write_pairs_report
+from posterior_consensus.summary.report.pairs import pairs_page
 from posterior_consensus.summary.steps import SEARCH, consensus_within, seed_of
 
 _THRESHOLDS = np.arange(1, 10) / 10
@@ -37,7 +35,7 @@ _LARGEST_ON_CURVE = 300  # records of the largest component at the smallest thre
 _MOST_TO_REVIEW = 1_000  # pairs in a file
 
 
-class PairsSummary(PairsRecord, display.Shown):
+class PairsSummary(PairsRecord):
     """All results to report for scored pairs of records; made by :func:`summarize` of :func:`as_pair_similarity`.
 
     Attributes
@@ -63,17 +61,11 @@ class PairsSummary(PairsRecord, display.Shown):
         The `random_seed` of the call, if it was an integer.
     """
 
-    def findings(self) -> list[str]:
-        """Findings in plain sentences, in the order of reading."""
-        return [sentence for fact in facts_of(self).values() for sentence in fact.findings]
+    def _claims(self) -> dict[str, Claim]:
+        return claims_of(self)
 
-    def methods_text(self) -> str:
-        """Sentences for the methods section of a paper, with the results' numbers, and the references they cite."""
+    def _methods(self) -> str:
         return methods_text(self)
-
-    def bibtex(self) -> str:
-        """BibTeX entries of the references cited by :meth:`methods_text`."""
-        return bibtex(cited_keys(self.methods_text()))
 
     def plot(self, *, figsize: tuple[float, float] | None = None, width: Width = None) -> Grid:
         """Plot cluster sizes, pairs by score, precision and recall along the threshold, and the closest calls.
@@ -99,58 +91,13 @@ class PairsSummary(PairsRecord, display.Shown):
         """
         return pair_panels(self.links, self.curve, figsize=figsize, width=width)
 
-    def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
-        """Write a report with findings, figures, components and pairs to review to one HTML file.
+    def _page(self, *, progressbar: bool) -> str:
+        return pairs_page(self)  # which takes little time
 
-        The file needs no network. It lists components instead of a similarity matrix: those that are not proven optimal
-        and the largest first, with their records and pairs. Their number is limited, so that the file stays small.
-
-        Parameters
-        ----------
-        path : str or Path
-            Path of the file; an existing file is replaced when the report is complete.
-        progressbar : bool
-            Not used: the report of scored pairs takes little time.
-
-        Returns
-        -------
-        Path
-            Path of the report.
-
-        Raises
-        ------
-        OSError
-            If the report cannot be written; an existing file stays as it was.
-        """
-        return write_pairs_report(self, Path(path))
-
-    def to_csv(self, folder: str | Path) -> Path:
-        """Write findings, and tables for a spreadsheet, to files in a folder.
-
-        ``records.csv`` has a row per record, ``review.csv`` the pairs to review, at most 1,000, ``curve.csv`` a row per
-        threshold, if there is a `curve`, and ``findings.txt`` a sentence per line.
-
-        Parameters
-        ----------
-        folder : str or Path
-            Created if it does not exist. Files of these names are replaced, others stay.
-
-        Returns
-        -------
-        Path
-            Path of the folder.
-
-        Raises
-        ------
-        OSError
-            If the files cannot be written, or `folder` is a file or ends in ".csv".
-        TypeError
-            If `folder` is not a path.
-        """
+    def _tables(self) -> dict[str, pd.DataFrame]:
         records = self.to_dataframe()
         frames = {"records": records, "review": _by_level(self.links.review(_MOST_TO_REVIEW), records.index)}
-        frames |= {} if self.curve is None else {"curve": self.curve.to_dataframe()}
-        return write_tables(folder, frames, self.findings())
+        return frames if self.curve is None else frames | {"curve": self.curve.to_dataframe()}
 
     def to_dataset(self) -> xr.Dataset:
         """Convert the results, without the pairs, to one Dataset for any file format."""
@@ -206,9 +153,8 @@ class PairsSummary(PairsRecord, display.Shown):
         records = display.counted(self.pairs.n_items, "record")
         title = f"Summary of scored pairs: {records} in {display.counted(self.n_clusters, 'cluster')}"
         counts = counts_of(self)
-        lines = [fact[:2] for fact in facts_of(self, counts).values() if fact.line]
         review = display.with_names_as_text(counts.review, ("first", "second"))
-        return title, lines, None if review.empty else review
+        return title, lines_of(claims_of(self, counts)), None if review.empty else review
 
 
 def summarize_pairs(

@@ -1,8 +1,7 @@
 """Record of a summary: results of all steps and their storage; conditions of steps, and the draws of long ones."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,13 @@ from posterior_consensus.losses.lookup import as_loss_of_draws
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.plots.frame import shortened
 from posterior_consensus.results import stored_as
-from posterior_consensus.results.display import Tabled, apart_from, as_text, counted, latex_table
+from posterior_consensus.results.display import apart_from, as_text, counted, latex_table
 from posterior_consensus.results.stored_as import as_dataset
 from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import as_path
-from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.search.runs import SearchInfo
+from posterior_consensus.summary.claims import HasClaims
 
 OTHER_LABELS = "labels sampled anew"  # a step
 TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
@@ -44,7 +42,7 @@ _MOST_ROWS, _MOST_LISTED, _LONGEST = 20, 4, 40  # clusters of a table for print,
 _FEWEST = {DRAWS: 100, RUNS: 20}  # effective draws, or runs; with fewer, agreement of halves proves little
 
 
-class HasPartition(HasDraws):
+class HasPartition(HasDraws, HasClaims):
     """A summary that serves as a partition, its consensus partition."""
 
     partition: ConsensusPartition
@@ -76,7 +74,7 @@ class HasPartition(HasDraws):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SummaryRecord(HasPartition, Tabled):
+class SummaryRecord(HasPartition):
     """Fields of :class:`Summary`, which describes them."""
 
     source: str = field(metadata=stored_as.attribute("source"))
@@ -188,24 +186,6 @@ def _first_of(items: list[Hashable]) -> str:
         names.pop()
     names[0] = shortened(names[0], _LONGEST)
     return ", ".join([*names, "..."] if len(names) < len(items) else names)
-
-
-def write_tables(folder: str | Path, frames: Mapping[str, pd.DataFrame], findings: Sequence[str]) -> Path:
-    """Write tables by name, and ``findings.txt``, to a folder and return its path; see :meth:`Summary.to_csv`."""
-    into = as_path("folder", folder)
-    if not into.is_dir() and (into.exists() or into.suffix.lower() == ".csv"):
-        table = next(iter(frames))
-        raise NotADirectoryError(
-            f"`folder` must be a folder, or a new name for one, into which {', '.join(frames)} are written; got "
-            f"the file {str(folder)!r}. For {table} alone, write `to_dataframe().to_csv({into.name!r})`."
-        )
-    into.mkdir(parents=True, exist_ok=True)
-    for name, frame in frames.items():
-        with written_whole(into / f"{name}.csv") as new:
-            frame.to_csv(new, encoding="utf-8-sig")  # its mark shows Excel the encoding
-    with written_whole(into / "findings.txt") as new:
-        new.write_text("\n".join(findings) + "\n", encoding="utf-8-sig")
-    return into
 
 
 def number_probabilities(draws: PartitionDraws) -> npt.NDArray[np.float64]:

@@ -5,6 +5,7 @@ from functools import cache
 from importlib import resources
 
 import posterior_consensus
+from posterior_consensus.losses.record import Loss
 
 
 def reference(key: str) -> str:
@@ -29,6 +30,14 @@ def key_of(link: str) -> str | None:
 def cited_keys(text: str) -> list[str]:
     """Keys in square brackets, in order of first appearance."""
     return [key for key in dict.fromkeys(re.findall(r"\[(\w+)\]", text)) if key in _bibtex_by_key()]
+
+
+def with_references(text: str, loss: Loss) -> str:
+    """A text, then the references that it cites, and that of the loss."""
+    cited = [f"{reference(key)} [{key}]" for key in cited_keys(text)]
+    if key_of(loss.reference) is None and loss.reference:
+        cited.append(f"{loss.reference} (the loss)")
+    return text + "\n\n" + "\n".join(cited)
 
 
 def bibtex(keys: list[str]) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,14 +22,14 @@ from posterior_consensus.sources.containers import group_dataset, has_groups
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.sources.where import Where
-from posterior_consensus.summary.facts import headline, omissions
-from posterior_consensus.summary.record import SummaryRecord, write_tables
-from posterior_consensus.summary.references import bibtex, cited_keys
-from posterior_consensus.summary.report.page import write_report
-from posterior_consensus.summary.text import findings, lines, methods_text
+from posterior_consensus.summary.about_draws import FIRST_LINES, claims_of, headline, in_doubt, omissions
+from posterior_consensus.summary.claims import Claim, lines_of
+from posterior_consensus.summary.methods import methods_text
+from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.report.page import page
 
 
-class Summary(SummaryRecord, display.Shown):
+class Summary(SummaryRecord):
     """All results to report for a posterior of partitions, returned by :func:`summarize`.
 
     Attributes
@@ -151,12 +150,12 @@ class Summary(SummaryRecord, display.Shown):
                 found = found.of_items(order)
             return cls(draws=found, observed=observed, **fields)
 
-    def findings(self) -> list[str]:
-        """Findings in plain sentences, on partition, uncertainty, optimality and convergence.
+    def _claims(self) -> dict[str, Claim]:
+        return claims_of(self)
 
-        The verdict on the chains is the last; it is the first if they disagree, are short or cannot be assessed.
-        """
-        return findings(self)
+    @property
+    def _is_in_doubt(self) -> bool:
+        return bool(in_doubt(self))
 
     def left_out(self) -> list[str]:
         """Sentences on computations that were skipped, ended early or used some items only.
@@ -166,73 +165,18 @@ class Summary(SummaryRecord, display.Shown):
         """
         return list(omissions(self).findings)
 
-    def methods_text(self) -> str:
-        """Sentences for the methods section of a paper, with the results' numbers, and the references they cite.
-
-        If the chains disagree, the text begins with the warning that these results must not be reported.
-        """
+    def _methods(self) -> str:
         return methods_text(self)
 
-    def bibtex(self) -> str:
-        """BibTeX entries of the references cited by :meth:`methods_text`."""
-        return bibtex(cited_keys(self.methods_text()))
+    def _page(self, *, progressbar: bool) -> str:
+        return page(self, progressbar=progressbar)
 
-    def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
-        """Write a report with findings, figures and tables to one HTML file that needs no network.
-
-        With Bokeh (the extra ``report``), pictures are interactive: they zoom, a search or a click marks an item in all
-        of them, and sliders change the partition shown.
-
-        Parameters
-        ----------
-        path : str or Path
-            Path of the file; an existing file is replaced when the report is complete.
-        progressbar : bool
-            Whether to show progress of the search for the sliders' partitions, if it takes more than a second.
-
-        Returns
-        -------
-        Path
-            Path of the report.
-
-        Raises
-        ------
-        OSError
-            If the report cannot be written; an existing file stays as it was.
-        ValueError
-            If the environment variable ``SOURCE_DATE_EPOCH``, which replaces today's date, is no integer from 0.
-        """
-        return write_report(self, Path(path), progressbar=progressbar)
-
-    def to_csv(self, folder: str | Path) -> Path:
-        """Write findings, and tables for a spreadsheet, to files in a folder.
-
-        ``clusters.csv`` has a row per cluster, ``items.csv`` a row per item, ``convergence.csv`` the convergence
-        diagnostics, or ``comparison.csv`` the means over runs, and ``findings.txt`` a sentence per line. With `links`,
-        ``links.csv`` has a row per pair, and ``cluster_sizes.csv`` a row per size of clusters.
-
-        Parameters
-        ----------
-        folder : str or Path
-            Created if it does not exist. Files of these names are replaced, others stay.
-
-        Returns
-        -------
-        Path
-            Path of the folder.
-
-        Raises
-        ------
-        OSError
-            If the files cannot be written, or `folder` is a file or ends in ".csv".
-        TypeError
-            If `folder` is not a path.
-        """
-        tables = {"clusters": self, "items": self.items, self.words.file: self.diagnosis}
-        frames = {name: result.to_dataframe() for name, result in tables.items()}
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        frames = {"clusters": self.to_dataframe(), "items": self.items.to_dataframe()}
+        frames[self.words.file] = self.diagnosis.to_dataframe()
         if self.links is not None:
             frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}
-        return write_tables(folder, frames, self.findings())
+        return frames
 
     def plot(
         self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None, width: Width = None
@@ -277,7 +221,7 @@ class Summary(SummaryRecord, display.Shown):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
-        return headline(self), lines(self), rows
+        return headline(self), lines_of(self._claims(), FIRST_LINES), rows
 
 
 class Posterior(NamedTuple):

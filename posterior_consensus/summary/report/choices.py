@@ -14,7 +14,7 @@ from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.plots.frame import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.summary.facts import expectation, named_groups
+from posterior_consensus.summary.about_draws import expectation, named_groups
 from posterior_consensus.summary.record import SummaryRecord, some_draws
 
 _MOST_LABELS = 2_000_000  # items times draws beyond which the slider for the number of clusters is left out

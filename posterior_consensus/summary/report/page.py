@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import resources, util
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,8 +15,8 @@ from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
 from posterior_consensus.results.words import Words
-from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.summary.facts import headline, in_doubt
+from posterior_consensus.summary.about_draws import headline, in_doubt
+from posterior_consensus.summary.claims import HasClaims
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.glossary import glossary
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
@@ -32,7 +31,6 @@ from posterior_consensus.summary.report.still import (
     table_as_html,
     uncertain,
 )
-from posterior_consensus.summary.text import findings, methods_text
 
 _METHODS, _GLOSSARY = "For the section on methods", "Glossary"
 _LEAST = 0.5  # expected items above which a flow is listed
@@ -45,51 +43,39 @@ _GOOD = "agree", "runs"  # statuses whose verdict comes last among the findings
 _MOST_ROWS, _MOST_FOLDED = 30, 1000  # of a table shown, and of a folded table
 
 
-def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Path:
-    """Write the report and return its path."""
-    with written_whole(path) as new:  # fails before the work if the path is not writable
-        new.write_text(_page(summary, progressbar=progressbar), encoding="utf-8")
-    return path
-
-
-def write_layers_report(
-    path: Path,
+def layers_page(
+    summary: HasClaims,
     title: str,
     head: str,
-    sentences: list[str],
     status: str,
-    methods: str,
-    layers: pd.DataFrame,
     summaries: Mapping[Any, SummaryRecord],
     comparison: LayerComparison | LayerStability | None,
     *,
     progressbar: bool,
-) -> Path:
-    """Write the report of several layers, given findings and the chains' status, a text on methods and a table."""
-    dim, first = str(layers.index.name), next(iter(summaries.values()))
-    words = first.words
-    with written_whole(path) as new:
-        sections = {
-            "Findings": _findings(sentences, status, first=status not in _GOOD),
-            "Layers": table_as_html(layers),
-        }
-        if comparison is not None:
-            flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
-            heading, about = "Distances between layers", _FLOWS
-            if isinstance(comparison, LayerStability):
-                heading, about = "Stability of layers", _FLOWS_OF_RUNS
-            else:
-                flows = flows[flows["expected"] >= _LEAST]
-            sections[heading] = f"{distances}{_long(comparison.to_dataframe())}"
-            sections["Flows of items"] = f"{items}<p>{about}</p>{_long(flows)}"
-            dims = {one.draws.items.dim for one in summaries.values()}
-            if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items
-                given = summaries, comparison.partitions, dim
-                sections |= _interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar)
-        each = [folded(html.escape(f"{dim} {name}"), clusters_as_html(one)) for name, one in summaries.items()]
-        sections |= {"Clusters of each layer": "".join(each), _METHODS: f"<pre>{html.escape(methods)}</pre>"}
-        new.write_text(whole_page(title, head, first.seed, sections, words), encoding="utf-8")
-    return path
+) -> str:
+    """The report of several layers, given the chains' status."""
+    layers, first = summary.to_dataframe(), next(iter(summaries.values()))
+    dim, words = str(layers.index.name), first.words
+    sections = {
+        "Findings": _findings(summary.findings(), status, first=status not in _GOOD),
+        "Layers": table_as_html(layers),
+    }
+    if comparison is not None:
+        flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
+        heading, about = "Distances between layers", _FLOWS
+        if isinstance(comparison, LayerStability):
+            heading, about = "Stability of layers", _FLOWS_OF_RUNS
+        else:
+            flows = flows[flows["expected"] >= _LEAST]
+        sections[heading] = f"{distances}{_long(comparison.to_dataframe())}"
+        sections["Flows of items"] = f"{items}<p>{about}</p>{_long(flows)}"
+        dims = {one.draws.items.dim for one in summaries.values()}
+        if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items
+            given = summaries, comparison.partitions, dim
+            sections |= _interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar)
+    each = [folded(html.escape(f"{dim} {name}"), clusters_as_html(one)) for name, one in summaries.items()]
+    sections |= {"Clusters of each layer": "".join(each), _METHODS: f"<pre>{html.escape(summary.methods_text())}</pre>"}
+    return whole_page(title, head, first.seed, sections, words)
 
 
 def _long(frame: pd.DataFrame) -> str:
@@ -123,18 +109,19 @@ def _head(summary: SummaryRecord) -> str:
     return f"Data: {data}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
-def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
+def page(summary: SummaryRecord, *, progressbar: bool) -> str:
+    """The report of draws."""
     stills, pairs, words = figures(summary), pairs_heading(summary), summary.words
     still = "".join(stills.pop(pairs, []))
     sections = {
-        "Findings": _findings(findings(summary), summary.diagnosis.status, first=bool(in_doubt(summary))),
+        "Findings": _findings(summary.findings(), summary.diagnosis.status, first=bool(in_doubt(summary))),
         **{head: "".join(parts) for head, parts in of_links(summary).items()},
         **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
         "Clusters": clusters_as_html(summary),
         **{head: "".join(parts) for head, parts in stills.items()},
         "Items least sure of their cluster": spoken_table(summary, uncertain(summary)),
         **_section_on_chains(summary),
-        _METHODS: f"<pre>{html.escape(methods_text(summary))}</pre>",
+        _METHODS: f"<pre>{html.escape(summary.methods_text())}</pre>",
         "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
     }
     return whole_page(headline(summary), _head(summary), summary.seed, sections, words)

@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +15,7 @@ from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.runtime.aliases import Floats
-from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.summary.pair_facts import facts_of, methods_text
+from posterior_consensus.summary.about_pairs import claims_of
 from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.report.page import coded, whole_page
 from posterior_consensus.summary.report.still import figure, folded, table_as_html
@@ -38,29 +36,23 @@ _BESIDE, _MARGIN, _UPRIGHT = 14.0, np.array([130.0, 30.0]), 0.3  # of names: dis
 _LONGEST = 18  # characters of a name in a picture
 
 
-def write_pairs_report(summary: PairsRecord, path: Path) -> Path:
-    """Write the report and return its path."""
-    with written_whole(path) as new:  # fails before the work if the path is not writable
-        new.write_text(_page_of_pairs(summary), encoding="utf-8")
-    return path
-
-
-def _page_of_pairs(summary: PairsRecord) -> str:
-    facts = facts_of(summary)
-    verdict = facts.pop("optimality")
+def pairs_page(summary: PairsRecord) -> str:
+    """The report of scored pairs."""
+    claims = claims_of(summary)
+    verdict = claims.pop("optimality")
     title = f"{counted(summary.pairs.n_items, 'record')} in {counted(summary.n_clusters, 'cluster')}"
-    first = [display.capitalized(f"{fact.name}: {fact.line}.") for fact in (facts["scored"], facts["threshold"])]
-    listed = "".join(f"<li>{coded(said)}</li>" for fact in facts.values() for said in fact.findings)
+    first = [display.capitalized(f"{one.name}: {one.line}.") for one in (claims["scored"], claims["threshold"])]
+    listed = "".join(f"<li>{coded(said)}</li>" for claim in claims.values() for said in claim.with_advice)
     panel = _AGAINST if summary.curve is None else _CURVE
     sections = {
-        "Findings": f'<ul>{listed}</ul><p class="verdict">{coded(" ".join(verdict.findings))}</p>',
+        "Findings": f'<ul>{listed}</ul><p class="verdict">{coded(" ".join(verdict.with_advice))}</p>',
         "Pairs to review": _review(summary)
         + figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel)),
         "Components": "".join(_sections_of_components(summary)),
         "Along the threshold": ""
         if summary.curve is None
         else table_as_html(summary.curve.to_dataframe().dropna(axis="columns", how="all")),
-        "For the section on methods": f"<pre>{html.escape(methods_text(summary))}</pre>",
+        "For the section on methods": f"<pre>{html.escape(summary.methods_text())}</pre>",
         "Time": table_as_html(pd.DataFrame({"seconds": summary.seconds})),
     }
     return whole_page(

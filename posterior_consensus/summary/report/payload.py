@@ -25,7 +25,7 @@ from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.summary.facts import expectation
+from posterior_consensus.summary.about_draws import expectation
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.choices import Choice, choices_of
 

@@ -1,4 +1,4 @@
-"""Facts of a summary of scored pairs, each in its words: a printed line, findings, and a part of the methods text."""
+"""Claims of a summary of scored pairs, a topic a function: numbers and their words in each text."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -14,10 +14,11 @@ from posterior_consensus.results.display import as_text, capitalized, counted
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.summary import claims
-from posterior_consensus.summary.facts import KEPT, Fact, optimality_in_words
+from posterior_consensus.summary.about_draws import KEPT, optimality_of
+from posterior_consensus.summary.claims import ESTIMATED, PROVEN, Claim
+from posterior_consensus.summary.methods import with_version
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.text import with_references, with_version
+from posterior_consensus.summary.references import with_references
 
 _LARGE = 10  # clusters of this size and above are counted together
 _HALF = 0.5  # mean probability to the rest of its cluster below which a record is ambiguous
@@ -27,19 +28,10 @@ _NOT_KNOWN = "not known to be non-matches"
 _WITHIN = (
     "the expected loss counts them so everywhere, expected numbers of pairs within components of linked records alone"
 )
-_METHODS = (
-    "{scored}",
-    "{constraints}",
-    (
-        "We report the partition of minimum expected {loss} [binder1978], an instance of correlation clustering "
-        "[bansal2004], at {threshold}, found {how} {version}. It has {clusters}, {expected_loss}. {optimality}"
-    ),
-    "{precision}",
-)
 
 
 class Counts(NamedTuple):
-    """Numbers of pairs that several facts need.
+    """Numbers of pairs that several claims need.
 
     Attributes
     ----------
@@ -78,7 +70,7 @@ def counts_of(summary: PairsRecord) -> Counts:
     )
 
 
-def clusters(summary: PairsRecord, counts: Counts) -> Fact:
+def clusters(summary: PairsRecord, counts: Counts) -> Claim:
     """Number and sizes of the clusters."""
     sizes = summary.partition.cluster_sizes.values
     small = np.bincount(sizes[sizes < _LARGE])
@@ -89,20 +81,20 @@ def clusters(summary: PairsRecord, counts: Counts) -> Fact:
     number = counted(sizes.size, "cluster")
     n = int(sizes.sum())
     finding = f"The {counted(n, 'record')} {'falls' if n == 1 else 'fall'} into {number}: {display.joined(words)}."
-    return Fact("clusters", f"{sizes.size:,}: {', '.join(words)}", [finding], number)
+    return Claim("clusters", f"{sizes.size:,}: {', '.join(words)}", [finding], number, number=sizes.size)
 
 
-def components(summary: PairsRecord, counts: Counts) -> Fact:
+def components(summary: PairsRecord, counts: Counts) -> Claim:
     """Components of linked records, and how many of them the partition splits."""
     component, labels = summary.component.values, summary.labels.values
     sizes = np.bincount(component)
     parts = np.bincount(component[np.unique(labels, return_index=True)[1]], minlength=sizes.size)
     linked, split = int(np.sum(sizes > 1)), int(np.sum(parts > 1))
     if not linked:
-        return Fact("components", f"no two records are linked by a probability above {summary.tau:.3g}")
+        return Claim("components", f"no two records are linked by a probability above {summary.tau:.3g}", number=0)
     line = f"{linked:,} of linked records, the largest of {sizes.max():,}; {split:,} in several clusters"
     if not split:
-        return Fact("components", line)
+        return Claim("components", line, number=linked)
     widest = int(np.where(parts > 1, sizes, 0).argmax())
     finding = (
         f"Probabilities above {summary.tau:.3g} link the records into {counted(linked, 'component')} of two records or "
@@ -110,10 +102,10 @@ def components(summary: PairsRecord, counts: Counts) -> Fact:
         f"components, which join all that is linked, would put {sizes[widest]:,} records into one cluster that are in "
         f"{parts[widest]:,} here."
     )
-    return Fact("components", line, [finding])
+    return Claim("components", line, [finding], number=linked)
 
 
-def scored(summary: PairsRecord, counts: Counts) -> Fact:
+def scored(summary: PairsRecord, counts: Counts) -> Claim:
     """Numbers of scored pairs, and of those in one cluster."""
     pairs, n = summary.pairs, summary.pairs.n_items
     where = f" ({_WITHIN})" if pairs.unscored else ""
@@ -122,36 +114,37 @@ def scored(summary: PairsRecord, counts: Counts) -> Fact:
         f"Of the {n * (n - 1) // 2:,} pairs of {counted(n, 'record')}, {pairs.n_scored:,} had a score, taken as the "
         f"probability of a match{others}."
     )
-    return Fact("scored pairs", f"{pairs.n_scored:,}, {counts.joined:,} of them in one cluster", methods=methods)
+    line = f"{pairs.n_scored:,}, {counts.joined:,} of them in one cluster"
+    return Claim("scored pairs", line, methods=methods, number=pairs.n_scored)
 
 
-def unscored(summary: PairsRecord, counts: Counts) -> Fact:
+def unscored(summary: PairsRecord, counts: Counts) -> Claim:
     """Numbers of pairs without a score, and of those in one cluster."""
-    pairs, inside = summary.pairs, counts.unscored
-    if not pairs.n_unscored:
-        return Fact("unscored pairs", "none")
+    pairs, inside, n_unscored = summary.pairs, counts.unscored, summary.pairs.n_unscored
+    if not n_unscored:
+        return Claim("unscored pairs", "none", number=0)
     where = f"; {_WITHIN}" if pairs.unscored else ""
-    line = f"{pairs.n_unscored:,}, taken as {pairs.unscored:g}, {inside:,} of them in one cluster; {_NOT_KNOWN}{where}"
+    line = f"{n_unscored:,}, taken as {pairs.unscored:g}, {inside:,} of them in one cluster; {_NOT_KNOWN}{where}"
     if not inside:
-        return Fact("unscored pairs", line)
+        return Claim("unscored pairs", line, number=n_unscored)
     share = display.percent(inside / counts.within)
     has, count = ("has", "counts") if inside == 1 else ("have", "count")
     finding = (
         f"{counted(inside, 'pair')} within clusters ({share} of them) {has} no score and {count} as "
         f"{pairs.unscored:g}. Pairs without a score are {_NOT_KNOWN}."
     )
-    return Fact("unscored pairs", line, [finding])
+    return Claim("unscored pairs", line, [finding], number=n_unscored)
 
 
-def threshold(summary: PairsRecord, counts: Counts) -> Fact:
+def threshold(summary: PairsRecord, counts: Counts) -> Claim:
     """Pair threshold, and the costs that it stands for."""
     tau = f"{summary.tau:.3g}"
     ratio = f"{summary.tau / (1.0 - summary.tau):.3g}"
     said = f"a pair joined wrongly costs {'as much as' if ratio == '1' else f'{ratio} times'} a missed match"
-    return Fact("threshold", f"tau {tau}: {said}", methods=f"a pair threshold of {tau} ({said})")
+    return Claim("threshold", f"tau {tau}: {said}", methods=f"a pair threshold of {tau} ({said})", number=summary.tau)
 
 
-def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
+def expected_loss(summary: PairsRecord, counts: Counts) -> Claim:
     """Expected loss, and the expected numbers of pairs on which the partition is wrong."""
     best = summary.partition
     value = display.quantity(best.expected_loss, best.loss.unit, 4)
@@ -162,7 +155,8 @@ def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
     methods = (
         f"an expected loss of {value} and, by single scores, an expected number of wrong pairs of {total} ({kinds})"
     )
-    return Fact(f"expected {display.short_name_of(best.loss)}", line, [finding], methods)
+    name, loss = f"expected {display.short_name_of(best.loss)}", best.expected_loss
+    return Claim(name, line, [finding], methods, status=ESTIMATED, number=loss, scope="by single scores")
 
 
 def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> str:
@@ -170,11 +164,10 @@ def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> st
     return formatted(number, ",.0f" if number >= 100 else ".3g")
 
 
-def optimality(summary: PairsRecord, counts: Counts) -> Fact:
+def optimality(summary: PairsRecord, counts: Counts) -> Claim:
     """Whether the partition is proven to be optimal, and which components are not."""
     best = summary.partition
-    claim = claims.optimality(best, best.lower_bound, "with these scores", "no bound was computed")
-    return optimality_in_words(claim, best.loss.unit, "expected", ("", ""), [*_unproven(best.info)])
+    return optimality_of(best, best.lower_bound, "expected", "with these scores", unproven=[*_unproven(best.info)])
 
 
 def _unproven(info: Info | None) -> Iterator[str]:
@@ -194,12 +187,12 @@ def _unproven(info: Info | None) -> Iterator[str]:
         yield f"the search was stopped by {by}: a longer one may find a better partition"
 
 
-def precision(summary: PairsRecord, counts: Counts) -> Fact:
+def precision(summary: PairsRecord, counts: Counts) -> Claim:
     """Expected precision and recall."""
     found = summary.links
     if not counts.within:
         none = f"no pair is joined, and {_pairs(counts.missed)} expected matches are missed"
-        return Fact("precision", none, [f"{capitalized(none)}."])
+        return Claim("precision", none, [f"{capitalized(none)}."], status=ESTIMATED)
     matches = counts.within - counts.wrong + counts.missed
     ways, recall = found.precision_in_words(), f"{found.recall:.3g}"
     line = f"{ways} expected; recall {recall} of scored pairs, {ONE_BY_ONE}"
@@ -208,48 +201,49 @@ def precision(summary: PairsRecord, counts: Counts) -> Fact:
         f"{ways}. Expected recall of scored pairs is {recall}, the share of {_pairs(matches)} expected matches that "
         f"are within clusters, {ONE_BY_ONE}."
     )
-    if found.precision_range[1] < _UNSURE:
-        finding += " With a larger threshold, fewer pairs are joined wrongly; `pc.loss_path` computes both for each."
+    low, high = found.precision_range
+    more = "With a larger threshold, fewer pairs are joined wrongly; `pc.loss_path` computes both for each."
     methods = (
         f"Its expected precision of pairs is {ways}, and its expected recall of scored pairs is {recall}, {ONE_BY_ONE}."
     )
-    return Fact("precision", line, [finding], methods)
+    claim = Claim(advice=more * (high < _UNSURE), status=ESTIMATED, number=low, limit=high, scope=ONE_BY_ONE)
+    return claim.in_words("precision", line, [finding], methods)
 
 
-def left_out(summary: PairsRecord, counts: Counts) -> Fact:
+def left_out(summary: PairsRecord, counts: Counts) -> Claim:
     """That pairs with low scores are not in the table."""
     if not summary.links.is_cut:
-        return Fact()
+        return Claim()
     said = summary.links.cut_in_words()
-    return Fact("left out", said, [f"{capitalized(said)}. Score all pairs that blocking proposes."])
+    return Claim("left out", said, [f"{capitalized(said)}."], advice="Score all pairs that blocking proposes.")
 
 
-def against(summary: PairsRecord, counts: Counts) -> Fact:
+def against(summary: PairsRecord, counts: Counts) -> Claim:
     """Pairs that the partition treats against their score."""
     is_joined = summary.links.against["joined"]
     joined, separated = int(is_joined.sum()), int((~is_joined).sum())
     if not joined + separated:
-        return Fact("against scores", "no pair")
+        return Claim("against scores", "no pair", number=0)
     tau = f"{summary.tau:.3g}"
     line = f"{joined:,} joined with a score below {tau}, {separated:,} separated with a score above it"
     finding = (
         f"{counted(joined, 'pair')} {'is' if joined == 1 else 'are'} joined with a score below {tau}, and "
         f"{separated:,} {'is' if separated == 1 else 'are'} separated with a score above it."
     )
-    return Fact("against scores", line, [finding])
+    return Claim("against scores", line, [finding], number=joined + separated)
 
 
-def ambiguous(summary: PairsRecord, counts: Counts) -> Fact:
+def ambiguous(summary: PairsRecord, counts: Counts) -> Claim:
     """Records with a low mean probability to the rest of their cluster."""
     names = ambiguous_records(summary)
     if not names.size:
-        return Fact()
+        return Claim()
     has, own = ("has", "its") if names.size == 1 else ("have", "their")
     said = (
         f"{counted(names.size, 'record')} {has} a mean probability below {_HALF:g} to the rest of {own} cluster: "
         f"{display.listed(names.tolist(), _MOST_NAMED)}"
     )
-    return Fact("uncertain records", said, [f"{said}."])
+    return Claim("uncertain records", said, [f"{said}."], number=names.size)
 
 
 def ambiguous_records(summary: PairsRecord) -> npt.NDArray[Any]:
@@ -259,25 +253,25 @@ def ambiguous_records(summary: PairsRecord) -> npt.NDArray[Any]:
     return summary.pairs.items.named(order[similarity[order] < _HALF])
 
 
-def constraints(summary: PairsRecord, counts: Counts) -> Fact:
+def constraints(summary: PairsRecord, counts: Counts) -> Claim:
     """Constraints that the partition keeps."""
     words = summary.pairs.constraints.in_words()
-    return Fact("constraints", words, methods=f"Constraints were kept: {words}.") if words else Fact()
+    return Claim("constraints", words, methods=f"Constraints were kept: {words}.") if words else Claim()
 
 
-def review(summary: PairsRecord, counts: Counts) -> Fact:
+def review(summary: PairsRecord, counts: Counts) -> Claim:
     """The pair on which a clerk's decision changes the result most."""
     if counts.review.empty:
-        return Fact()
+        return Claim()
     first, second, score, joined, increase, exact = (
         counts.review[name].iloc[0] for name in ("first", "second", "probability", "joined", "increase", "exact")
     )
     said = f"{as_text(first)} and {as_text(second)}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
     kept = ", the constraints kept" if summary.pairs.constraints else ""
-    finding = (
-        f"The closest call is that of {said}: {_other_decision(increase, exact)}{kept}. A clerk should begin there."
-    )
-    return Fact("look first at", f"{said}; the next are below, more in `links.review()`", [finding])
+    line = f"{said}; the next are below, more in `links.review()`"
+    finding = f"The closest call is that of {said}: {_other_decision(increase, exact)}{kept}."
+    status, advice = PROVEN if exact else ESTIMATED, "A clerk should begin there."
+    return Claim("look first at", line, [finding], advice=advice, status=status, number=float(increase))
 
 
 def _other_decision(increase: float, exact: bool) -> str:
@@ -294,23 +288,31 @@ def _other_decision(increase: float, exact: bool) -> str:
     )
 
 
-_TOPICS: tuple[Callable[[PairsRecord, Counts], Fact], ...] = (
+_TOPICS: tuple[Callable[[PairsRecord, Counts], Claim], ...] = (
     *(clusters, components, scored, unscored, threshold, expected_loss, optimality, precision, left_out, against),
     *(ambiguous, constraints, review),
 )
 
 
-def facts_of(summary: PairsRecord, counts: Counts | None = None) -> dict[str, Fact]:
-    """Facts of a summary by the name of their topic, in the order of reading."""
+def claims_of(summary: PairsRecord, counts: Counts | None = None) -> dict[str, Claim]:
+    """Claims of a summary by the name of their topic, in the order of the findings."""
     counts = counts_of(summary) if counts is None else counts
     return {topic.__name__: topic(summary, counts) for topic in _TOPICS}
 
 
 def methods_text(summary: PairsRecord) -> str:
     """Sentences for the methods section, and the references they cite."""
-    words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
-    method = summary.partition.method
+    words = {topic: claim.methods for topic, claim in claims_of(summary).items()}
+    of, method = words.pop, summary.partition.method
     by_component = "within each connected component of the pairs above it"
     how = by_component if isinstance(summary.partition.info, ComponentsInfo) else f"by the method {method!r}"
-    words |= {"loss": display.name_of(summary.loss), "how": how, "version": with_version(summary.seed)}
-    return with_references(" ".join(filter(None, (one.format(**words) for one in _METHODS))), summary.loss)
+    said = [
+        *(of("scored"), of("constraints")),
+        (
+            f"We report the partition of minimum expected {display.name_of(summary.loss)} [binder1978], an instance of "
+            f"correlation clustering [bansal2004], at {of('threshold')}, found {how} {with_version(summary.seed)}. It "
+            f"has {of('clusters')}, {of('expected_loss')}. {of('optimality')}"
+        ),
+        *words.values(),
+    ]
+    return with_references(" ".join(filter(None, said)), summary.loss)

@@ -1,7 +1,7 @@
-"""Facts of a summary, each in its words: a printed line, findings, and a sentence or clause of the methods text."""
+"""Claims of a summary of draws, a topic a function: numbers and their words in each text."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +9,10 @@ from posterior_consensus.answers.alignment import differences_in_words
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
 from posterior_consensus.answers.particles import Particles, missed, seen_from
-from posterior_consensus.bounds.bound import minimum_in_words
-from posterior_consensus.bounds.components import ComponentsInfo
-from posterior_consensus.consensus.record import reached_in_words, stopped
+from posterior_consensus.bounds.bound import minimum_in_words, relative_gap
+from posterior_consensus.bounds.bound import status as status_of
+from posterior_consensus.bounds.components import ComponentsInfo, among_of
+from posterior_consensus.consensus.record import ConsensusPartition, reached_in_words, stopped
 from posterior_consensus.diagnostics.chance import loss_without_structure
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.verdict import ESS_PER_CHAIN, RHAT_WANTED
@@ -30,8 +31,7 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.search.runs import PERTURBATION, SearchInfo
-from posterior_consensus.summary import claims
-from posterior_consensus.summary.claims import Claim
+from posterior_consensus.summary.claims import CONTRADICTED, ESTIMATED, NOT_ASSESSED, Claim
 from posterior_consensus.summary.record import (
     IMPROBABLE,
     OTHER_LABELS,
@@ -41,6 +41,7 @@ from posterior_consensus.summary.record import (
     no_halves_because,
     number_probabilities,
     uses_sampled_labels,
+    why_skipped,
 )
 
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
@@ -72,28 +73,11 @@ _LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items a
 _LINK_SIZES = {"1": "singletons", "2": "pairs", "3": "triples"}
 _MOST_LINK_SIZES = 4  # sizes named in a sentence
 _OTHERS = "The search with labels sampled anew from the allocation probabilities"
+_WORST_FIRST = "disagree", "unknown", "short", "agree", "runs"  # statuses of chains
+_OF_CHAINS = {"agree": ESTIMATED, "short": ESTIMATED, "disagree": CONTRADICTED}
 
 
-class Fact(NamedTuple):
-    """A fact of a summary in words, for each text that has it.
-
-    Attributes
-    ----------
-    name, line : str
-        Name and value of its printed line.
-    findings : sequence of str
-        Its sentences among the findings.
-    methods : str
-        Its sentence, or clause, in the methods text.
-    """
-
-    name: str = ""
-    line: str = ""
-    findings: Sequence[str] = ()
-    methods: str = ""
-
-
-def draws(summary: SummaryRecord) -> Fact:
+def draws(summary: SummaryRecord) -> Claim:
     """Numbers of draws and chains, weights and allocation probabilities."""
     samples, words = summary.draws.samples, draws_in_words(summary.draws.samples)
     weighted = f"The {samples.n_draws:,} {samples.words.draws} are weighted ({samples.about_weights})."
@@ -104,7 +88,8 @@ def draws(summary: SummaryRecord) -> Fact:
     methods = f"The posterior distribution of the partition of {items} was represented by {words}{allocations}"
     if not samples.series:
         methods = f"The partition of {items} was represented by {words}."
-    return Fact(samples.words.draws, draws_line(samples, summary.source), [weighted] * samples.is_weighted, methods)
+    line = draws_line(samples, summary.source)
+    return Claim(samples.words.draws, line, [weighted] * samples.is_weighted, methods, number=samples.n_draws)
 
 
 def headline(summary: SummaryRecord) -> str:
@@ -171,11 +156,11 @@ def _by_group(samples: Samples) -> str:
     return ", ".join(f"{name}: {rows.size:,}" for name, rows in zip(names, samples.chains, strict=True))
 
 
-def sizes(summary: SummaryRecord) -> Fact:
+def sizes(summary: SummaryRecord) -> Claim:
     """Number and sizes of the clusters, and the number of items of noise."""
     values = summary.partition.cluster_sizes.values
     if values.size == 0:
-        return Fact(findings=["All items are noise, in no cluster."], methods="no cluster")
+        return Claim(findings=["All items are noise, in no cluster."], methods="no cluster", number=0)
     items, clusters = _items(summary, int(values.sum())), counted(values.size, "cluster")
     least, most = int(values.min()), int(values.max())
     if values.size == 1:
@@ -194,14 +179,15 @@ def sizes(summary: SummaryRecord) -> Fact:
     n_noise = summary.partition.n_noise
     noise = f"{'is' if n_noise == 1 else 'are'} noise, in no cluster" if n_noise else ""
     findings = [f"{said}."] + [f"{_items(summary, n_noise, 'further ')} {noise}."] * bool(noise)
-    return Fact(findings=findings, methods=clusters + (f" and {_items(summary, n_noise)} of noise" if noise else ""))
+    methods = clusters + (f" and {_items(summary, n_noise)} of noise" if noise else "")
+    return Claim(findings=findings, methods=methods, number=values.size)
 
 
-def noise(summary: SummaryRecord) -> Fact:
+def noise(summary: SummaryRecord) -> Claim:
     """Items of noise, and those in doubt between noise and a cluster."""
     table = summary.items.to_dataframe()
     if "noise" not in table:
-        return Fact()
+        return Claim()
     share = table["noise"]
     doubtful = share[(share >= _DOUBTFUL[0]) & (share <= _DOUBTFUL[1])]
     doubtful = doubtful.iloc[(doubtful - EVEN).abs().argsort(kind="stable")]
@@ -211,11 +197,11 @@ def noise(summary: SummaryRecord) -> Fact:
     are = "item is" if doubtful.size < 2 else "items are"
     doubt = f"{f'{doubtful.size:,}' if doubtful.size else 'no'} {are} called noise by {low} to {high} of the runs"
     named = f": {display.listed(doubtful.index.tolist(), _MOST_NAMED)}" if doubtful.size else ""
-    return Fact("noise", f"{total}{doubt}{named}", [f"{capitalized(doubt)}{named}."], f"{capitalized(doubt)}.")
+    return Claim("noise", f"{total}{doubt}{named}", [f"{capitalized(doubt)}{named}."], number=doubtful.size)
 
 
-def number(summary: SummaryRecord) -> Fact:
-    """Central 90% interval of the number of clusters, and the reported number if it is improbable."""
+def number(summary: SummaryRecord) -> Claim:
+    """Share of a central 90% interval of the number of clusters, and that of the reported number if it differs."""
     values, weights = summary.draws.n_clusters, summary.draws.weights
     low, high = np.quantile(values, [0.05, 0.95], method="inverted_cdf", weights=weights)
     share = float(summary.draws.samples.mean(((values >= low) & (values <= high)).astype(np.float64)))
@@ -230,7 +216,8 @@ def number(summary: SummaryRecord) -> Fact:
     if not low == high == summary.n_clusters:
         line += f"; {_reported(summary)}"
     findings = [f"The number of clusters {clause}.", *_given_number(summary)]
-    return Fact(f"clusters in {words.draws}", line, findings, f"The number of clusters {clause}.")
+    methods = f"The number of clusters {clause}."
+    return Claim(f"clusters in {words.draws}", line, findings, methods, status=ESTIMATED, number=share, scope=whole)
 
 
 def _given_number(summary: SummaryRecord) -> Iterator[str]:
@@ -278,11 +265,11 @@ def _reported(summary: SummaryRecord) -> str:
     return f"P({number}) = {share:.2f}" if 0 < share < 1 - ROUNDING else f"P({number}) = {share:.0f}"
 
 
-def improbable_number(summary: SummaryRecord) -> Fact:
+def improbable_number(summary: SummaryRecord) -> Claim:
     """Comparison with the most probable number of clusters, if the reported number is improbable."""
     other, best, chance, words = summary.alternative, summary.partition, _of_draws(summary), summary.words
     if not is_improbable(summary.draws, best):
-        return Fact()
+        return Claim()
     probabilities = number_probabilities(summary.draws)
     most = int(probabilities.argmax())
     probable = f"the most {words.probable} number is {most} ({display.percent(probabilities[most])})"
@@ -294,13 +281,13 @@ def improbable_number(summary: SummaryRecord) -> Fact:
             f" The best partition found with {counted(most, 'cluster')} has "
             f"{loss if abs(change) >= _ROUNDED else f'the same {words.expected} loss'}."
         )
-    one = _DISAGREEMENT.format(draws=words.draws, group=words.group)
-    return Fact(
-        findings=[*said, *[one] * (best.n_clusters == 1)], methods=f" (a number that {_which_have_it(summary)})"
-    )
+    if best.n_clusters == 1:
+        said.append(_DISAGREEMENT.format(draws=words.draws, group=words.group))
+    methods = f" (a number that {_which_have_it(summary)})"
+    return Claim(findings=said, methods=methods, status=CONTRADICTED, number=_share(summary), scope=whole_of(summary))
 
 
-def expected_loss(summary: SummaryRecord) -> Fact:
+def expected_loss(summary: SummaryRecord) -> Claim:
     """Expected loss of the partition, with its error."""
     best, words = summary.partition, summary.words
     number, error = display.rounded(best.expected_loss, best.mcse)
@@ -316,7 +303,9 @@ def expected_loss(summary: SummaryRecord) -> Fact:
     if display.is_rough(best.ess, words):
         line += f", rough: {best.ess:.3g} effective {words.draws}"
     line += f" ({none} without structure)" * bool(none)
-    return Fact(f"{words.expected} {display.short_name_of(best.loss)}", line, [finding], methods)
+    scope = f"on the same {words.draws}"
+    claim = Claim(status=ESTIMATED, number=best.expected_loss, error=best.mcse, scope=scope)
+    return claim.in_words(f"{words.expected} {display.short_name_of(best.loss)}", line, [finding], methods)
 
 
 def _without_structure(summary: SummaryRecord) -> str:
@@ -330,11 +319,12 @@ def _without_structure(summary: SummaryRecord) -> str:
     return f"{display.percent(best.expected_loss / none)} of the {display.quantity(none, best.loss.unit, 3)}"
 
 
-def new_runs(summary: SummaryRecord) -> Fact:
+def new_runs(summary: SummaryRecord) -> Claim:
     """How near new runs are to the partition, by runs that the search did not know."""
     new, name, loss = summary.new_runs, "new runs", summary.ball.loss
     if new is None:
-        return Fact(name, f"unknown, because {claims.skipped(summary)}") if name in summary.cut else Fact()
+        why = _skipped(summary)
+        return Claim(name, f"unknown, because {why}", status=NOT_ASSESSED) if name in summary.cut else Claim()
     words, (distance, of_distance) = summary.words, display.rounded(new.distance, new.distance_error)
     distance = display.with_unit(distance, loss.unit)
     line = f"mean {display.short_name_of(loss)} {distance}, {words.mcse} {of_distance}"
@@ -346,14 +336,14 @@ def new_runs(summary: SummaryRecord) -> Fact:
         line += f"; agreement {agreement}, {words.mcse} {of_agreement}"
         said += f", and its agreement with the clusters {agreement} ({words.error} {of_agreement})"
     said += ", by runs left out of the search."
-    return Fact(name, line, [said], said)
+    return Claim(name, line, [said], said, status=ESTIMATED, number=new.distance, error=new.distance_error)
 
 
-def rough_error(summary: SummaryRecord) -> Fact:
+def rough_error(summary: SummaryRecord) -> Claim:
     """Warning of a rough error of the expected loss."""
     best, words = summary.partition, summary.words
     if not display.is_rough(best.ess, words):
-        return Fact()
+        return Claim()
     finding = (
         f"The {words.error} of the {words.expected} loss, {display.quantity(best.mcse, best.loss.unit, 2)}, is "
         f"rough, because its {words.size} is {best.ess:.3g}: the error can be much larger."
@@ -363,7 +353,7 @@ def rough_error(summary: SummaryRecord) -> Fact:
             f" The {words.expected} loss itself is too low on average, as the partition was chosen on these few "
             f"{words.draws}."
         )
-    return Fact(findings=[finding])
+    return Claim(findings=[finding], number=best.ess)
 
 
 def _rough_because(ess: float, words: Words) -> str:
@@ -383,40 +373,58 @@ def _figure(value: float, form: str, limit: float = np.nan) -> str:
     return "infinite" if np.isinf(value) else display.apart_from(value, limit, form)
 
 
-def optimality(summary: SummaryRecord) -> Fact:
+def optimality(summary: SummaryRecord) -> Claim:
     """Bound of the minimum expected loss, and how many searches agree."""
-    best, words = summary.partition, summary.words
-    no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
-    claim = claims.optimality(best, summary.lower_bound, f"on these {words.draws}", no_bound)
-    if claim.error > _LOOSE and summary.certificate and not summary.certificate.left_out:
-        claim = claim._replace(advice="; a longer computation, by `pc.certify`, can give a better bound")
+    best, bound, words = summary.partition, summary.lower_bound, summary.words
     n_parts = best.info.n_components if isinstance(best.info, ComponentsInfo) else 1
-    proven = f"proven for each of {n_parts:,} components of linked items" if n_parts > 1 else "proven"
-    found = _agreement(best.info), reached_in_words(best.info)
-    return optimality_in_words(claim, best.loss.unit, words.expected, found, proven=proven)
-
-
-def optimality_in_words(
-    claim: Claim, unit: str, expected: str, found: tuple[str, str], unproven: Sequence[str] = (), proven: str = "proven"
-) -> Fact:
-    """Whether a partition has the smallest loss, and how its search `found` it, in the line and among the findings."""
-    on, among = claim.scope, claim.partitions
-    if claim.status == claims.PROVEN:
-        smaller = f"partition{KEPT if among else ''} has a smaller {expected} loss"
-        finding = f"{capitalized(on)}, no other {smaller} ({proven})."
-        return Fact("optimality", f"{proven}: no {smaller} {on}", [finding], f"This is {_AT_MINIMUM} {on}{among}.")
-    is_bounded = claim.status == claims.ESTIMATED
-    minimum, inside = (
-        minimum_in_words(claim.error, claim.number, unit, more) if is_bounded else "" for more in ("", "; not proven")
+    claim = optimality_of(
+        best,
+        bound,
+        words.expected,
+        f"on these {words.draws}",
+        no_bound="no bound was computed" if summary.no_certificate else "no bound is known for this loss",
+        found=(_agreement(best.info), reached_in_words(best.info)),
+        proven=f"proven for each of {n_parts:,} components of linked items" if n_parts > 1 else "proven",
     )
-    known = f"the minimum {on} is {minimum}{among}" if minimum else "there is no bound above 0" if is_bounded else on
+    if claim.error > _LOOSE and summary.certificate and not summary.certificate.left_out:
+        return claim._replace(advice="A longer computation, by `pc.certify`, can give a better bound.")
+    return claim
+
+
+def optimality_of(
+    best: ConsensusPartition,
+    bound: float | None,
+    expected: str,
+    on: str,
+    *,
+    no_bound: str = "no bound was computed",
+    found: tuple[str, str] = ("", ""),
+    unproven: Sequence[str] = (),
+    proven: str = "proven",
+) -> Claim:
+    """That no partition has a smaller loss `on` some draws; else a lower bound of the minimum, and the gap to it.
+
+    `found` says how the search found the partition, in the line and among the findings.
+    """
+    among, gap = among_of(best.info), np.nan if bound is None else relative_gap(best.expected_loss, bound)
+    claim = Claim(number=np.nan if bound is None else bound, error=gap, scope=on, partitions=among)
+    if bound is not None and status_of(gap) == "optimal":
+        smaller = f"partition{KEPT if among else ''} has a smaller {expected} loss"
+        line, finding = f"{proven}: no {smaller} {on}", f"{capitalized(on)}, no other {smaller} ({proven})."
+        return claim.in_words("optimality", line, [finding], f"This is {_AT_MINIMUM} {on}{among}.")
+    minimum, inside, known, status = "", "", no_bound, NOT_ASSESSED
+    if bound is not None:
+        minimum, inside = (minimum_in_words(gap, bound, best.loss.unit, more) for more in ("", "; not proven"))
+        known, status = "there is no bound above 0", ESTIMATED
+    known = f"the minimum {on} is {minimum}{among}" if minimum else known
     shown = f"minimum {inside}{among}" if minimum else f"not proven optimal, {known}"
-    is_told = is_bounded or not found[1]  # else the searches say enough
-    said = [found[1], *[f"the partition is not proven optimal: {known}{claim.advice}"] * is_told, *unproven]
+    is_told = bound is not None or not found[1]  # else the searches say enough
+    said = [found[1], *[f"the partition is not proven optimal: {known}"] * is_told, *unproven]
     finding = " ".join(f"{capitalized(part)}." for part in filter(None, said))
     which = f", which is {minimum}{among}" if minimum else ""
     line = "; ".join(filter(None, [found[0], shown, *unproven]))
-    return Fact("optimality", line, [finding], f"This is not {_AT_MINIMUM}{which}.")
+    claim = claim._replace(status=status)
+    return claim.in_words("optimality", line, [finding], f"This is not {_AT_MINIMUM}{which}.")
 
 
 def _agreement(info: Info | None) -> str:
@@ -428,7 +436,7 @@ def _agreement(info: Info | None) -> str:
     return f"{info.n_starts_at_best} of {len(info.kinds)} searches agree"
 
 
-def ball(summary: SummaryRecord) -> Fact:
+def ball(summary: SummaryRecord) -> Claim:
     """Radius and coverage of the credible ball, and numbers of clusters inside."""
     found, words = summary.ball, summary.words
     prob = f"{100 * found.prob:.6g}%"
@@ -457,30 +465,32 @@ def ball(summary: SummaryRecord) -> Fact:
     )
     of_loss = f" ({display.short_name_of(found.loss)})" * (found.loss.name != summary.partition.loss.name)
     line = f"radius {display.quantity(found.radius, found.loss.unit, 3)}{of_loss}"
-    return Fact(f"{prob} {words.ball}", line, [finding], methods)
+    claim = Claim(status=ESTIMATED, number=found.coverage, error=found.coverage_mcse, limit=found.radius)
+    return claim.in_words(f"{prob} {words.ball}", line, [finding], methods)
 
 
-def misplaced(summary: SummaryRecord) -> Fact:
+def misplaced(summary: SummaryRecord) -> Claim:
     """Expected number of items outside their cluster, and those that are more probably outside than in it."""
-    items, words, claim = summary.items, summary.words, claims.misplaced(summary.items)
-    if claim.status == claims.NOT_ASSESSED:
+    items, words = summary.items, summary.words
+    if items.membership is None:
         return _dissimilar(summary)
+    claim = Claim(status=ESTIMATED, number=items.misplaced, error=items.misplaced_mcse)
     doubted = by_doubt(items)
     names = doubted.index[doubted < EVEN].tolist()
     total, one = _items(summary, summary.draws.n_items), _item(summary)
-    if claim.number <= ROUNDING:
+    if items.misplaced <= ROUNDING:
         said = f"no {one} is outside its cluster in any {words.draw}"
-        return Fact("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
+        return claim.in_words("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
     line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names)}"
     said = words.are_misplaced.format(number)
     many = _items(summary, len(names)) if names else f"no {one}"
     doubt = f"The {words.probability} of the own cluster is below {EVEN:g} for {many}"
     finding = f"{said} {doubt}{f': {_named(names)}' if names else ''}."
-    return Fact("uncertain items", line, [finding], f"{said} {doubt}.")
+    return claim.in_words("uncertain items", line, [finding], f"{said} {doubt}.")
 
 
-def _dissimilar(summary: SummaryRecord) -> Fact:
+def _dissimilar(summary: SummaryRecord) -> Claim:
     """Items with a low mean similarity to the rest of their cluster, if there are no memberships."""
     words, doubted = summary.words, by_doubt(summary.items)
     names = doubted.index[doubted < EVEN].tolist()
@@ -489,11 +499,13 @@ def _dissimilar(summary: SummaryRecord) -> Fact:
     alone = f"; {counted(n_alone, 'item')} on {'its' if n_alone == 1 else 'their'} own not looked at" if n_alone else ""
     has = "has" if len(names) == 1 else "have"
     said = f"{_items(summary, len(names))} {has} a {similarity} {words.to} the rest of the cluster"
-    return Fact(
+    return Claim(
         "uncertain items",
         f"number misplaced not computed, too many clusters; {similarity}: {_named(names)}{alone}",
         [f"{said}{f': {_named(names)}' if names else ''}{alone}."],
         f"{said}.",
+        status=NOT_ASSESSED,
+        scope="too many clusters",
     )
 
 
@@ -501,11 +513,11 @@ def _named(names: Sequence[Any]) -> str:
     return display.listed(names, _MOST_NAMED) if names else "none"
 
 
-def links(summary: SummaryRecord) -> Fact:
+def links(summary: SummaryRecord) -> Claim:
     """Sizes of many small clusters, uncertain links, and the first candidates for joining."""
     found, words = summary.links, summary.words
     if found is None:
-        return Fact()
+        return Claim()
     sure, uncertain, _ = found.n_by_certainty
     line = (
         f"{sure:,} with {words.a_similarity} above {SURE:g} and {uncertain:,} uncertain ones, shown instead of "
@@ -533,25 +545,42 @@ def links(summary: SummaryRecord) -> Fact:
             f"The first candidates for joining are the clusters of {one} and of {other}: the links between them have a "
             f"mean {words.similarity} of {mean:.2f}."
         )
-    return Fact("links", line, findings)
+    return Claim("links", line, findings, number=sure)
 
 
-def groups(summary: SummaryRecord) -> Fact:
-    """Groups of draws; a single group is not reported if the chains disagree."""
-    claim, found, words = claims.groups(summary), summary.modes, summary.words
-    name = f"other {words.mode}s"
-    if found is None or not summary.draws.samples.has_errors:
-        return Fact(name, claim.scope)
-    if claim.status == claims.CONTRADICTED:
+def groups(summary: SummaryRecord) -> Claim:
+    """That the draws form one group, or which; a single group is not reported if the chains disagree."""
+    found, words, samples = summary.modes, summary.words, summary.draws.samples
+    name, why, said = f"other {words.mode}s", "", ""
+    if found is None:
+        why = "not searched for"
+    elif not samples.has_errors:
+        why = f"too few {words.draws}{f' in a {words.chain}' if samples.series else ''} to find {words.group}s"
+    elif found.n_particles > 1:
         return _several_groups(summary, found)
-    if claim.status == claims.NOT_ASSESSED:
-        return Fact(name, claim.scope, [found.verdict] * (found.status == "unknown"))
-    unseen = missed(words, whole_of(summary), claim.limit)
-    said = f"A search for {words.group}s on {claim.scope} found no second {words.group}; {unseen}."
-    return Fact(name, f"none found above {seen_from(claim.limit)} ({claim.scope} searched)", [said], said)
+    elif found.stopped and found.status == "unknown":
+        why = f"unknown: the search {display.ended(found.stopped, 'was')}"
+    elif summary.diagnosis.status == "disagree":
+        why = f"one or several: undecided, because the {words.chains} do not agree"
+    elif found.status == "unknown":
+        why = f"too few effective {words.draws} to distinguish one {words.group} from several"
+    if found is None or why:
+        is_told = found is not None and samples.has_errors and found.status == "unknown"
+        return Claim(name, why, [found.verdict] if found and is_told else [], status=NOT_ASSESSED, scope=why)
+    limit, scope = found.least_share, _searched(found, summary.draws.n_draws)
+    unseen = missed(words, whole_of(summary), limit)
+    said = f"A search for {words.group}s on {scope} found no second {words.group}; {unseen}."
+    line = f"none found above {seen_from(limit)} ({scope} searched)"
+    return Claim(name, line, [said], said, status=ESTIMATED, number=1, limit=limit, scope=scope)
 
 
-def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
+def _searched(found: Particles, total: int) -> str:
+    """Number of draws in the search for groups, of how many."""
+    number, draws = found.n_draws_searched, found.words.draws
+    return f"all {total:,} {draws}" if number == total else f"{number:,} of {total:,} {draws}"
+
+
+def _several_groups(summary: SummaryRecord, found: Particles) -> Claim:
     """Weights of the groups with errors, and how their partitions differ from the consensus."""
     own, findings = alone(summary.partition.labels.values), [found.verdict]
     for group, labels in named_groups(summary):
@@ -560,7 +589,7 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
             changes[_MOST_CHANGES:] = [f"there {'is' if more == 1 else 'are'} {counted(more, 'further change')}"]
         other = f"In the partition of {group}, {'; '.join(changes)}."
         findings.append(other if changes else f"The partition of {group} is the partition above.")
-    weights, mixed = found.weights.values, found.status != "chains in different groups"
+    weights = found.weights.values
     shares = display.joined([display.percent(weight) for weight in weights])
     unit, words = found.loss.unit, summary.words
     draws, name = words.draws, f"other {words.mode}s"
@@ -577,9 +606,9 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
         f"and the mean distance is {display.quantity(found.distance, unit, 3)} ({display.short_name_of(found.loss)})"
         f"{of_one * is_whole}."
     )
-    if mixed:
-        return Fact(name, line, findings, methods)
-    return Fact(name, f"{line}; {words.stay.format(_who_stays(found))}", findings)
+    if found.status == "chains in different groups":
+        line, methods = f"{line}; {words.stay.format(_who_stays(found))}", ""
+    return Claim(name, line, findings, methods, status=CONTRADICTED, number=weights.size)
 
 
 def _who_stays(found: Particles) -> str:
@@ -598,20 +627,24 @@ def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
             yield f"the {display.ordinal(k)} {group} ({display.percent(weight)} of {whole_of(summary)})", labels
 
 
-def more_draws(summary: SummaryRecord) -> Fact:
+def more_draws(summary: SummaryRecord) -> Claim:
     """Effect of more draws; no finding after searches that ended early, as these began at the partition."""
     excess, best, words = summary.excess, summary.partition, summary.words
-    draws, name, claim = words.draws, f"more {words.draws}", claims.more_draws(summary)
-    if excess is None or claim.status == claims.NOT_ASSESSED:
-        return Fact(name, f"effect unknown, because {claim.scope}")
-    if claim.number == 0:
+    draws, name = words.draws, f"more {words.draws}"
+    if excess is None or excess.stopped:
+        why = no_halves_because(summary.draws, best, summary.diagnosis) or _skipped(summary)
+        if excess is not None:
+            why = f"{_on_halves(words)} {display.ended(excess.stopped, 'were')}"
+        return Claim(name, f"effect unknown, because {why}", status=NOT_ASSESSED, scope=why)
+    claim = Claim(status=ESTIMATED, number=excess.value, limit=excess.limit)
+    if excess.value == 0:
         equal = f"best partitions of the same {words.expected} loss"
         alike = "the same best partition" if excess.distance == 0 else equal
         same = f"two halves of the {draws} have {alike}"
-        return Fact(name, f"both halves have {alike}", [f"No effect of {name} is seen: {same}."])
-    value, twice = (display.quantity(loss, best.loss.unit, 2) for loss in (claim.number, 2 * claim.number))
-    limit = display.with_unit(display.at_most(claim.limit, ".2g"), best.loss.unit)
-    value = f"{value} ({100 * claim.number / best.expected_loss:.2g}%)"
+        return claim.in_words(name, f"both halves have {alike}", [f"No effect of {name} is seen: {same}."])
+    value, twice = (display.quantity(loss, best.loss.unit, 2) for loss in (excess.value, 2 * excess.value))
+    limit = display.with_unit(display.at_most(excess.limit, ".2g"), best.loss.unit)
+    value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
     line = f"would lower the {words.expected} loss by about {value}, in six of seven {words.cases} by at most {limit}"
     finding = f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}."
@@ -624,17 +657,27 @@ def more_draws(summary: SummaryRecord) -> Fact:
         f"By searches on two halves of the {draws}, whose best partitions {apart}, the {words.expected} loss of the "
         f"partition exceeds the minimum under infinitely many {draws} by about {value}."
     )
-    return Fact(name, line, [finding], methods)
+    return claim.in_words(name, line, [finding], methods)
 
 
-def other_labels(summary: SummaryRecord) -> Fact:
+def _on_halves(words: Words) -> str:
+    """Name of the searches on halves of the draws."""
+    return f"the searches on two halves of the {words.draws}"
+
+
+def _skipped(summary: SummaryRecord) -> str:
+    """Why steps were left out."""
+    return why_skipped(summary.partition, summary.excess, summary.resampled, summary.alternative, summary.modes)
+
+
+def other_labels(summary: SummaryRecord) -> Claim:
     """Difference of the best partition for labels sampled anew, if there is one."""
     other, own = summary.resampled, summary.partition.labels.values
     if other is None:
-        return Fact()
+        return Claim()
     moved = int(np.sum(numbered_like(own, other.labels.values) != other.labels.values))
     if moved == 0:
-        return Fact()
+        return Claim()
     here, there = mean_loss(summary.draws, np.stack([own, other.labels.values]), summary.loss)
     change = there / here - 1
     size = f"{100 * abs(change):.2g}% {'larger' if change >= 0 else 'smaller'}" if abs(change) > SAME else "the same"
@@ -643,11 +686,11 @@ def other_labels(summary: SummaryRecord) -> Fact:
         f"{counted(moved, 'item')} {'changes' if moved == 1 else 'change'} clusters. The expected loss of that "
         f"partition, under the labels used here, is {size}."
     )
-    return Fact(findings=[said], methods=said)
+    return Claim(findings=[said], methods=said, status=CONTRADICTED, number=moved)
 
 
-def chains(summary: SummaryRecord) -> Fact:
-    """Verdict on the chains, and how convergence was assessed."""
+def chains(summary: SummaryRecord) -> Claim:
+    """That the chains agree: the verdict on them, and how convergence was assessed."""
     diagnosis, words = summary.diagnosis, summary.words
     if diagnosis.spread is not None:
         return _runs(summary)
@@ -672,16 +715,14 @@ def chains(summary: SummaryRecord) -> Fact:
             f"similarities of a pair {_figure(diagnosis.largest_difference.size, '.2f')}{ignored}."
         )
         if diagnosis.status == "agree":
-            methods += (
-                f" Below about {agreement(diagnosis)[-1]} of the draws, a mode that one chain misses would have gone "
-                "unnoticed."
-            )
+            limit = agreement_in_words(diagnosis)[-1]
+            methods += f" Below about {limit} of the draws, a mode that one chain misses would have gone unnoticed."
         if diagnosis.status == "short":
             methods += (
                 f" By the limits of {RHAT_WANTED} and of {ESS_PER_CHAIN} effective draws for each chain, the chains "
                 "are short."
             )
-    return Fact(words.chains, _chains_line(diagnosis), [diagnosis.verdict], methods)
+    return agreement(diagnosis).in_words(words.chains, _chains_line(diagnosis), [diagnosis.verdict], methods)
 
 
 def in_doubt(summary: SummaryRecord) -> str:
@@ -704,16 +745,29 @@ def _chains_line(diagnosis: Diagnosis) -> str:
         return as_line(diagnosis.sentences)
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
-    where = f", similarities within {display.at_most(claims.chains(diagnosis).number, '.2f')}{some}"
-    return _with_further(AGREE_IN_SHORT.format(*agreement(diagnosis), where=where), diagnosis)
+    where = f", similarities within {display.at_most(agreement(diagnosis).number, '.2f')}{some}"
+    return _with_further(AGREE_IN_SHORT.format(*agreement_in_words(diagnosis), where=where), diagnosis)
 
 
-def agreement(*diagnoses: Diagnosis) -> tuple[str, str, str]:
+def agreement(*diagnoses: Diagnosis) -> Claim:
+    """That chains agree; their largest difference, and the share below which a mode that one misses is not seen."""
+    largest = max((one.largest_difference for one in diagnoses), key=lambda one: np.nan_to_num(one.size, nan=-1.0))
+    missed = float(np.fmax.reduce([one.could_miss for one in diagnoses]))
+    status = _OF_CHAINS.get(worst_status(diagnoses), NOT_ASSESSED)
+    return Claim(status=status, number=largest.size, error=largest.mcse, limit=missed)
+
+
+def worst_status(diagnoses: Collection[Diagnosis]) -> str:
+    """The worst status of several diagnoses."""
+    return min((one.status for one in diagnoses), key=_WORST_FIRST.index)
+
+
+def agreement_in_words(*diagnoses: Diagnosis) -> tuple[str, str, str]:
     """Largest R-hat, smallest effective sample size, and share below which a mode that one chain misses is not seen."""
     rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses)])
     ess = np.fmin.reduce([one.least_ess for one in diagnoses])
-    limit = claims.chains(*diagnoses).limit
-    return display.at_most(rhat, ".3f"), display.at_least(ess, ",.0f"), display.at_most(limit, ".0%")
+    limit = display.at_most(agreement(*diagnoses).limit, ".0%")
+    return display.at_most(rhat, ".3f"), display.at_least(ess, ",.0f"), limit
 
 
 def _with_further(line: str, diagnosis: Diagnosis) -> str:
@@ -732,15 +786,16 @@ def _short_line(diagnosis: Diagnosis) -> str:
     return _with_further(f"short: {', '.join(parts)}", diagnosis)
 
 
-def _runs(summary: SummaryRecord) -> Fact:
+def _runs(summary: SummaryRecord) -> Claim:
     """Verdict on independent runs: how far they are apart, and whether their groups differ, if there are several."""
     diagnosis, has_groups = summary.diagnosis, len(summary.draws.samples.chains) > 1
     begins = diagnosis.status == "disagree"  # the methods text
     methods = "" if begins else without_advice(diagnosis.sentences)
-    return Fact("groups" if has_groups else "repetition", as_line(diagnosis.sentences), [diagnosis.verdict], methods)
+    name, line = "groups" if has_groups else "repetition", as_line(diagnosis.sentences)
+    return agreement(diagnosis).in_words(name, line, [diagnosis.verdict], methods)
 
 
-def omissions(summary: SummaryRecord) -> Fact:
+def omissions(summary: SummaryRecord) -> Claim:
     """Computations that were skipped, ended early or used some items only, with reasons."""
     n, certificate, found, words = summary.draws.n_items, summary.certificate, summary.modes, summary.words
     of_bound = summary.no_certificate if certificate is None else certificate.left_out
@@ -759,10 +814,10 @@ def omissions(summary: SummaryRecord) -> Fact:
         )
     if found is not None:
         some = [f"{found.n_searched:,} items, chosen at random"] * (found.n_searched < n)
-        some += [claims.searched(found, summary.draws.n_draws)] * (found.n_draws_searched < summary.draws.n_draws)
+        some += [_searched(found, summary.draws.n_draws)] * (found.n_draws_searched < summary.draws.n_draws)
         if some:
             sentences.append(f"Further {words.group}s of {words.draws} were searched for on {display.joined(some)}.")
-    return Fact("left out", " ".join(sentences), sentences, " ".join(sentences))
+    return Claim("left out", " ".join(sentences), sentences, " ".join(sentences))
 
 
 def _ended_early(summary: SummaryRecord) -> Iterator[str]:
@@ -773,10 +828,10 @@ def _ended_early(summary: SummaryRecord) -> Iterator[str]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
     by = "" if other is None else _BY[stopped(other)]
     if by or (other is None and "alternative" in cut):
-        how = f"searched for until {by}" if by else f"not searched for, because {claims.skipped(summary)}"
+        how = f"searched for until {by}" if by else f"not searched for, because {_skipped(summary)}"
         yield f"The best partition with the most {words.probable} number of clusters was {how}."
     if found is None:
-        why = f"because {claims.skipped(summary)}" if "modes" in cut else "as requested"
+        why = f"because {_skipped(summary)}" if "modes" in cut else "as requested"
         yield f"No search for {groups} was made, {why}."
     elif found.stopped:
         yield f"The search for {groups} {display.ended(found.stopped, 'was')}."
@@ -787,35 +842,26 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
     excess, other, best = summary.excess, summary.resampled, summary.partition
     too_many = no_halves_because(summary.draws, best, summary.diagnosis) == TOO_MANY
     for searches, be, ended, step, is_missed in (
-        (capitalized(claims.on_halves(summary.words)), "were", excess and excess.stopped, "halves", too_many),
+        (capitalized(_on_halves(summary.words)), "were", excess and excess.stopped, "halves", too_many),
         (_OTHERS, "was", other and stopped(other), OTHER_LABELS, uses_sampled_labels(summary.draws, best)),
     ):
         late = step in summary.cut
         if ended:
             yield f"{searches} {display.ended(ended, be)}."
         elif ended is None and (late or is_missed):
-            yield f"{searches} {be} not made, because {claims.skipped(summary) if late else TOO_MANY}."
+            yield f"{searches} {be} not made, because {_skipped(summary) if late else TOO_MANY}."
 
 
-_TOPICS = (
-    *(
-        sizes,
-        noise,
-        number,
-        links,
-        improbable_number,
-        groups,
-        ball,
-        expected_loss,
-        new_runs,
-        optimality,
-        more_draws,
-        other_labels,
-    ),
-    *(rough_error, misplaced, draws, omissions, chains),
+_TOPICS = (  # in the order of the findings
+    *(sizes, noise, number, links, improbable_number, groups, ball, expected_loss, new_runs, optimality, more_draws),
+    *(other_labels, rough_error, misplaced, draws, omissions, chains),
+)
+FIRST_LINES = (
+    *("chains", "draws", "expected_loss", "new_runs", "ball", "number", "noise", "misplaced", "links"),
+    *("groups", "more_draws", "optimality"),
 )
 
 
-def facts_of(summary: SummaryRecord, *names: str) -> dict[str, Fact]:
-    """Facts of a summary by the name of their topic, all or those named, in the order of the findings."""
-    return {topic.__name__: topic(summary) for topic in _TOPICS if not names or topic.__name__ in names}
+def claims_of(summary: SummaryRecord) -> dict[str, Claim]:
+    """Claims of a summary by the name of their topic, in the order of the findings."""
+    return {topic.__name__: topic(summary) for topic in _TOPICS}
