@@ -15,7 +15,8 @@ from posterior_consensus.problems.components import Decomposition, first_members
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import NO_TIME, Executor
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.search.effort import USUAL, Effort, Searched
+from posterior_consensus.search.effort import USUAL, Effort
+from posterior_consensus.search.runs import Searched
 from posterior_consensus.search.sparse_search import improved_by_decisions, search_component
 
 _SECONDS_A_GROUP = 3e-4  # estimated time to bound components, added for each of their groups

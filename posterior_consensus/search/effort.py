@@ -1,13 +1,10 @@
-"""How much work a search may do, and what it found."""
+"""How much work a search may do."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 
 _TINY = 1e-9  # seconds
@@ -55,14 +52,3 @@ class Effort:
 
 USUAL = Effort()
 """The effort of a search that nobody limits."""
-
-
-class Searched(NamedTuple):
-    """The best partition of a search, the record of its work, and a lower bound if the search found one.
-
-    Labels of -1 are noise.
-    """
-
-    labels: Labels
-    info: Info
-    lower_bound: float | None = None

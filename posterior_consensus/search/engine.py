@@ -23,7 +23,7 @@ from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.classical import best_cut, cluster_range
 from posterior_consensus.search.components import search_components
-from posterior_consensus.search.effort import USUAL, Effort, Searched
+from posterior_consensus.search.effort import USUAL, Effort
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.large import sample_of
 from posterior_consensus.search.local_search import (
@@ -36,7 +36,7 @@ from posterior_consensus.search.local_search import (
     check_memory_of_tables,
     is_sparse,
 )
-from posterior_consensus.search.runs import Allowed, SearchInfo, SearchRuns, is_less
+from posterior_consensus.search.runs import Allowed, Searched, SearchInfo, SearchRuns, is_less
 from posterior_consensus.search.with_noise import OnPairsWithNoise, sample_with_noise
 
 Start = Labels | Callable[[PairSource], Labels]

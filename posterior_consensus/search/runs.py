@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows, distinct_rows
 from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import PartitionLoss
@@ -111,6 +112,17 @@ class SearchInfo(Info):
             return f"none of {runs} {reached}; {tried} of the best partitions did"
         words = f"{self.n_starts_at_best} of {runs} {reached}"
         return words + (f"; {tried} found no smaller loss" if self.n_perturbations else "")
+
+
+class Searched(NamedTuple):
+    """The best partition of a search, the record of its work, and a lower bound if the search found one.
+
+    Labels of -1 are noise.
+    """
+
+    labels: Labels
+    info: SearchInfo | ComponentsInfo
+    lower_bound: float | None = None
 
 
 class Allowed(NamedTuple):
