@@ -22,6 +22,7 @@ from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.problems.problem import FREE
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option, warn
 from posterior_consensus.search.runs import SearchInfo
@@ -195,7 +196,7 @@ def consensus_partition(
     if isinstance(method, str):
         source = _as_searched(source, record, method, limits, refine)
     began = time.monotonic()
-    candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
+    candidate = function(source, record, Task(rng, limits.n_clusters, limits.max_clusters, progressbar), **options)
     if not isinstance(candidate, Candidate):
         raise TypeError(f"method {name!r} must return a Candidate; got {type(candidate).__name__}.")
     marked = source.items.as_marked_labels(candidate.labels, "method's labels")
@@ -229,7 +230,7 @@ def consensus_partition(
         n_draws=source.n_draws,
         lower_bound=None if lower_bound is None else checked(lower_bound, expected),
         info=candidate.info,
-        cluster_limits=ClusterLimits(**limits),
+        cluster_limits=limits,
         threshold=threshold,
         records=by_record(posterior, labels),
         words=source.words,
@@ -257,7 +258,7 @@ def _check_noise(loss: Loss, method: str | Callable[..., Candidate], refine: Ord
     )
 
 
-def check_options(called: str, options: dict[str, Any], more: Iterable[str] = ()) -> None:
+def check_options(called: str, options: Mapping[str, Any], more: Iterable[str] = ()) -> None:
     """Raise TypeError for options that neither :func:`consensus_partition` nor the method has; `more` are suggested.
 
     `called` is the name of the user's function.
@@ -272,14 +273,14 @@ def check_options(called: str, options: dict[str, Any], more: Iterable[str] = ()
 
 @singledispatch
 def _as_searched(
-    source: PairSource, loss: Loss, method: str, limits: Mapping[str, int], refine: Order | None
+    source: PairSource, loss: Loss, method: str, limits: ClusterLimits, refine: Order | None
 ) -> PairSource:
     """Scored pairs if the method searches them by component; else the matrix of all pairs, which has no constraints."""
     return source
 
 
 @_as_searched.register
-def _(pairs: ScoredPairs, loss: Loss, method: str, limits: Mapping[str, int], refine: Order | None) -> PairSource:
+def _(pairs: ScoredPairs, loss: Loss, method: str, limits: ClusterLimits, refine: Order | None) -> PairSource:
     if loss.as_binder() is None:
         raise ValueError(
             f"`loss` must be a sum over pairs for scored pairs: 'binder' with any costs, such as tau=0.7; got "
@@ -287,7 +288,7 @@ def _(pairs: ScoredPairs, loss: Loss, method: str, limits: Mapping[str, int], re
         )
     searches = " and ".join(map(repr, _BY_COMPONENT))
     instead = f"The methods {searches} search by component, for any number of clusters."
-    over_all = [f"{name}={number}" for name, number in limits.items()]
+    over_all = [f"{name}={number}" for name, number in vars(limits).items() if number is not None]
     over_all += [] if method in _BY_COMPONENT else [f"method={method!r}"]
     if refine is not None and pairs.constraints:
         over_all.append(f"refine={refine!r}")
@@ -305,19 +306,19 @@ def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | No
         return None
 
 
-def _limits(loss: Loss, n_items: int, n_clusters: Any, max_clusters: Any) -> dict[str, Any]:
+def _limits(loss: Loss, n_items: int, n_clusters: Any, max_clusters: Any) -> ClusterLimits:
     """Requested numbers of clusters, after checks."""
     if isinstance(max_clusters, str):
         raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
     check_clusters(n_clusters, max_clusters)
-    given = (("n_clusters", n_clusters), ("max_clusters", max_clusters))
-    limits = {name: int(number) for name, number in given if number is not None}
-    if loss.falls_with_clusters and not limits:
+    given = {"n_clusters": n_clusters, "max_clusters": max_clusters}
+    limits = ClusterLimits(**{name: int(number) for name, number in given.items() if number is not None})
+    if loss.falls_with_clusters and limits == FREE:
         raise ValueError(
             f"loss {loss.name!r} needs `n_clusters` or `max_clusters`: it falls with every further cluster, to 0 for "
             "single items."
         )
-    for name, number in limits.items():
-        if number > n_items:
+    for name, number in vars(limits).items():
+        if number is not None and number > n_items:
             raise ValueError(f"`{name}` must lie between 1 and the number of items, {n_items}; got {number}.")
     return limits

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, tables
 from posterior_consensus.kernels.cells import Dense, Draws, compact, searched, tables_of
@@ -129,17 +129,12 @@ def sample_of(problem: Problem, rng: np.random.Generator) -> SampleOfDraws | Non
         times = np.bincount(samples.at_quantiles((np.arange(_DRAWS) + 0.5) / _DRAWS))
         rows = np.flatnonzero(times)
         samples = samples.take(rows).weighted(times[rows].astype(np.float64))
-    labels = sampled_labels(drawn, items, rows)
+    labels = np.concatenate([part for _, part in drawn.map_blocks(_labels_of_rows, items, rows)], axis=1)
     part = ArrayLabels(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
     some = replace(draws, items=draws.items.take(items), samples=samples, backend=part)
     return SampleOfDraws(
         source=some, loss=loss, limits=problem.limits, items=items, of=problem, rows=rows, labels=labels
     )
-
-
-def sampled_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """Labels of some items, in ascending order, in some draws."""
-    return np.concatenate([part for _, part in drawn.map_blocks(_labels_of_rows, items, rows)], axis=1)
 
 
 class OnBlocks(OnAll):

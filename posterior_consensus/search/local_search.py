@@ -84,22 +84,15 @@ class Depth(IntEnum):
     REARRANGEMENTS = 3  # clusters are dissolved (zealous updates) and split
 
 
-class Begun(NamedTuple):
-    """A partition from which a run continues: a local optimum on some of the draws."""
-
-    labels: Labels
-    tally: Tally
-
-
 class Optimum(NamedTuple):
-    """A partition at which a local search on all draws ended."""
+    """A partition at which a local search ended, on all draws or on some of them, by which its values are then."""
 
     labels: Labels
     value: float  # expected loss, but for its scale
     in_one: float  # the same of the partition of one cluster
     tally: Tally
 
-    def after(self, before: Begun | Optimum) -> Optimum:
+    def after(self, before: Optimum) -> Optimum:
         """The same, with the work that led to where the search began."""
         return self._replace(tally=before.tally + self.tally)
 
@@ -138,7 +131,7 @@ class LocalSearch(ABC):
         """Partitions that a tree of the items leads to; none where other starts are as good."""
         return []
 
-    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Begun | Optimum:
+    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Optimum:
         """Search from an allocation of the items in this order, or from a draw, perhaps without using all draws."""
         return self._descend(np.full(order.size, -1, np.int32), order)
 
@@ -146,7 +139,7 @@ class LocalSearch(ABC):
         """Search from a partition, on all draws."""
         return self._descend(labels, np.arange(labels.size))
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Begun | Optimum:
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
         """Dissolve and split clusters of a partition, the items in this order, perhaps without using all draws."""
         return self._descend(labels, order)
 
@@ -233,7 +226,7 @@ class OnDraws(LocalSearch):
         numbers = np.unique(np.geomspace(fewest, most, _FEW_CUTS).astype(np.int64))
         return list(cut(tree(self._draws.similarity(), "average"), numbers).astype(np.int32))
 
-    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Begun:
+    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Optimum:
         """Search from a draw, or from an allocation of the items in this order, without using all draws."""
         start = np.full(order.size, -1, np.int32)
         if from_draw:
@@ -241,9 +234,8 @@ class OnDraws(LocalSearch):
         small, middle = self._sample(random.sample), self._middle_of_run(random)
         first = self._descend(start, order, small, Depth.MERGES)
         if middle is None:
-            return Begun(first.labels, first.tally)
-        second = self._descend(first.labels, order, middle, Depth.CHAINS).after(first)
-        return Begun(second.labels, second.tally)
+            return first
+        return self._descend(first.labels, order, middle, Depth.CHAINS).after(first)
 
     def _middle_of_run(self, random: Uniforms) -> AnyDraws | None:
         """The larger sample on which a run continues, or None if there are few draws."""
@@ -253,10 +245,9 @@ class OnDraws(LocalSearch):
     def _middle(self) -> AnyDraws:
         return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Begun:
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
-        found = self._descend(labels, order, self._sample(random.sample), Depth.REARRANGEMENTS)
-        return Begun(found.labels, found.tally)
+        return self._descend(labels, order, self._sample(random.sample), Depth.REARRANGEMENTS)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
         """Search from a partition, of which -1 stands for items to allocate in this order, on all draws.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import cycle, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.local_search import SMALL, Begun, LocalSearch, Optimum, Uniforms
+from posterior_consensus.search.local_search import SMALL, LocalSearch, Optimum, Uniforms
 
 _RESTARTS_A_CHECK = 8  # between two checks of their gain
 _PATIENCE_IF_AGREED, _PATIENCE = 32, 64  # restarts in a row without a gain
@@ -41,8 +41,6 @@ _LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
 _DRAWS_TRIED = 64  # draws from which a search of few items then starts too
 _ELITE = 8  # best partitions from which restarts begin
 _TALLIED = "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"
-
-AnyEnd = TypeVar("AnyEnd", Optimum, Begun | Optimum)
 
 PERTURBATION = "perturbation"
 """Kind of a run that began at a change of the best partitions before it."""
@@ -229,7 +227,7 @@ class SearchRuns:
         calls = [(*self._randomness(), run % 2 == 1) for run in range(number)]
         begun = self._results(self._local.begin, calls)
         if self._local.always_rearranges:  # then they are at their end
-            self._optima |= {one.labels.tobytes(): one for one in begun if isinstance(one, Optimum)}
+            self._optima |= {one.labels.tobytes(): one for one in begun}
         partitions = [one.labels for one in begun]
         if self.executor.stopped:  # one result is needed; tables of many clusters for more would take seconds
             partitions = [] if self.values else partitions[:1]
@@ -328,7 +326,7 @@ class SearchRuns:
         optima = self._results(self._local.descend, [(labels,) for labels in new.values()])
         self._optima |= dict(zip(new, optima, strict=True))
 
-    def _results(self, function: Callable[..., AnyEnd], calls: list[tuple[Any, ...]]) -> list[AnyEnd]:
+    def _results(self, function: Callable[..., Optimum], calls: list[tuple[Any, ...]]) -> list[Optimum]:
         found = self.executor.results(function, calls)
         self.tally += sum(one.tally for one in found)
         return found

@@ -75,6 +75,8 @@ def opened(data: Any, where: Where | None = None, *, progressbar: bool = True) -
         yield data.draws, where
     elif isinstance(data, PartitionAccumulator):
         yield data.draws(), where
+    elif isinstance(data, np.ndarray) and data.dtype.names is None:  # with names it may be an array of scores
+        yield data, where
     elif is_table_of_pairs(data):
         yield read_pairs(data), where
     elif isinstance(data, (str, Path)) or are_chains(data):
