@@ -123,9 +123,10 @@ def test_a_method_is_added_by_its_function_and_a_line(monkeypatch):
         pc.consensus_partition(draws, method="halves", turns=1)
 
 
-# Why a name may be defined in several files: a kernel has the name of the function or the record around it; a fact that
-# of its topic, of draws and of scored pairs; `stored_as.number` and `display.number` are read with their files' names.
-NAMED_BY_FILE = ("kernels/", "summary/facts.py", "summary/pair_facts.py", "results/stored_as.py")
+# Why a name may be defined in several files: a kernel has the name of the function or the record around it; a claim
+# that of its topic, of draws and of scored pairs; `stored_as.number` and `display.number` are read with their files'
+# names.
+NAMED_BY_FILE = ("kernels/", "summary/about_draws.py", "summary/about_pairs.py", "results/stored_as.py")
 
 
 def names_by_file():

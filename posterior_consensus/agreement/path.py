@@ -366,7 +366,7 @@ def agreement_path(
         items = next(iter(sources.values())).items
         sources = {name: _in_order_of_items(one, items) for name, one in sources.items()}
     if len(sources) < 2:
-        parts = "chains" if several is not None else as_draws(draws).words.several_chains
+        parts = "chains" if several is not None else as_draws(draws).words.either("chains", "groups of runs")
         raise ValueError(
             f"`draws` must have at least two {parts}, or be a list of several analyses; got {len(sources)}."
         )

@@ -114,12 +114,16 @@ class ClusterSummary(Stored, HasLabels):
         each = [f"{name}: {display.number(p)} (n = {size})" for name, p, size in rows]
         elsewhere = self.allocation.values[self.labels.values < 0]
         words, share = self.words, display.number(self.probability)
+        together = words.either(
+            "probability that all items of a cluster are co-clustered",
+            "share of runs that co-cluster all items of a cluster",
+        )
         lines = [
             (
                 words.draws,
                 f"{self.n_draws:,}, {display.with_error(share, self.mcse, words=words)} of the {words.posterior}",
             ),
-            ("clusters", f"{words.together}, {display.listed(each, 8)}"),
+            ("clusters", f"{together}, {display.listed(each, 8)}"),
         ]
         if n_open:
             means = elsewhere[:, :-1].mean(axis=0)

@@ -377,9 +377,9 @@ class PosteriorComparison(Stored):
             reasons = display.joined([self._in_words(name, p_values[name]) for name in found])
             return f"{display.capitalized(both)} {'seem to ' * is_rough}differ in {reasons}.{rough}"
         return (
-            f"No difference between {both} is beyond {words.chance}: the smallest p-value of the tests of "
-            f"{display.joined(list(p_values))} is {min(p_values.values()):.2g}, corrected for their number. This does "
-            f"not show that {said.equal}.{rough}"
+            f"No difference between {both} is beyond {words.either('Monte Carlo error', 'chance')}: the smallest "
+            f"p-value of the tests of {display.joined(list(p_values))} is {min(p_values.values()):.2g}, corrected for "
+            f"their number. This does not show that {said.equal}.{rough}"
         )
 
     @property

@@ -218,7 +218,7 @@ class PartitionDensity(HasLabels, Stored):
         every = "every one" if self.step == 1 else f"one in {self.step}"
         lines = [
             ("score", f"mean of exp(-{name} / {display.quantity(self.bandwidth, unit, 4)})"),
-            ("training", f"{len(self.training):,} {words.draws}, {every} of {words.all_or_each}"),
+            ("training", f"{len(self.training):,} {words.draws}, {every} of {words.either('a chain', 'the runs')}"),
             ("calibration", f"{self.scores.size:,} {words.draws}{ess}; p-values are at least {smallest}"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
             ("modes", f"of the score at this bandwidth, which may be one over several {words.group}s of {words.draws}"),

@@ -304,7 +304,7 @@ class PartitionModes(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         clear = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
-        last, ended = max(self.evidence), self.words.not_at_maximum
+        last, ended = max(self.evidence), self.words.either(", not converged", ", not at a maximum yet")
         rises = "; the evidence still rises" * (1 < last == max(self.evidence, key=lambda g: self.evidence[g]))
         lines = [
             (

@@ -103,7 +103,11 @@ class StableComponents(HasLabels, Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         alone = int(np.sum(self.sizes.values == 1))
-        within = "every two items" if self.linkage == "complete" else f"items, {self.words.in_a_row}"
+        within = (
+            "every two items"
+            if self.linkage == "complete"
+            else f"items, {self.words.either('in chains', 'one after the other')}"
+        )
         lines = [
             ("threshold", f"{self.threshold:g}" + ("" if self.threshold == 1 else f", between {within}")),
             ("of one item", str(alone)),

@@ -110,7 +110,7 @@ class LossByNClusters(Stored):
         others = [str(k) for k in self.within_error if k != self.best]
         lines = [
             ("least", display.counted(self.best, "cluster")),
-            (words.within, ", ".join(others) or "none"),
+            (words.either("within Monte Carlo error", "within two SE"), ", ".join(others) or "none"),
             ("loss", display.name_and_unit(self.loss)),
             (words.draws, display.number_of_draws(self.n_draws, words)),
             *display.about_errors(self.table["ess"], words),

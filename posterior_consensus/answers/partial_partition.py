@@ -163,7 +163,7 @@ class PartialPartition(Stored, HasLabels):
             return f"In the only {spoken.draw}, {words}"
         value, _ = display.rounded(self.probability, self.mcse)
         probability = display.with_error(value, self.mcse, self.ess, spoken)
-        start = spoken.with_probability.format(probability)
+        start = spoken.either(f"With probability {probability}", f"In a share of {probability} of the runs")
         known = "is" if self.is_shown else "is not shown to be"
         by = f"by two {spoken.error}s in the half of the {draws} that did not choose the set"
         return f"{start}, {words} It {known} at least {self.prob:g}, {by}."
@@ -189,7 +189,7 @@ class PartialPartition(Stored, HasLabels):
         words = self.words
         least = f"at least {self.prob:g} of the {words.draws} that chose it"  # all that holds if no more is shown
         if self.is_shown:
-            least = f"{words.a_probability} of at least {self.prob:g}, by two {words.mcse}s"
+            least = f"{words.either('probability', 'a share of runs')} of at least {self.prob:g}, by two {words.mcse}s"
         own = f"{self.search_probability:.3g} of the {words.draws} that chose it"
         if self.n_items_bound < self.labels.size:
             own += f", of which {self.prob:g} can agree on at most {display.counted(self.n_items_bound, 'item')}"

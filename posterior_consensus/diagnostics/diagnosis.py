@@ -166,7 +166,8 @@ def diagnose_within(
     plain, samples = draws.as_sampled(), draws.samples
     whole = plain.of_some_items()
     labels = central_draw(plain, whole[1], record) if partition is None else draws.as_labels(partition)
-    name = f"distance to central {samples.words.draw}" if partition is None else "distance to consensus"
+    whose = f"central {samples.words.draw}" if partition is None else "consensus"
+    name = f"distance to {whose}"
     own = size_traces(plain) if layers is None else layer_traces(layers, labels, record)
     traces = _traces(plain, own, {name: labels}, references, record).assign_coords(samples.coords)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
@@ -210,7 +211,7 @@ def diagnose_within(
         still=[samples.chain_names[k] for k in np.flatnonzero(still[1])],
         beyond_chance=differ(samples, traces.values),
         pair_rhat=pair_rhat,
-        unvisited=lambda: _unvisited(plain, traces, labels, name.removeprefix("distance to ")),
+        unvisited=lambda: _unvisited(plain, traces, labels, whose),
         own_ess=_own_ess(some, difference, partition_ess(some, together, variance.within)),
         copies=copies(draws, some),
         burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),

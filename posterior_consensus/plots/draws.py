@@ -259,7 +259,7 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _RESAMPLE_BINS + 1)
     draws = independence.words.draws
-    texts = independence.words.others, "product of marginals"
+    texts = independence.words.either("posterior, other draws", "the other runs"), "product of marginals"
     for name, text, colour in zip(_COMPARED, texts, (COLOURS[2], COLOURS[9]), strict=True):
         ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
     ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")

@@ -232,6 +232,7 @@ def plot_cluster_summary(
     unit = str(own["unit"].values) if "unit" in own.coords else ""
     ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=frame.axis_label(str(own["parameter"].values), unit))
     of = counted(clusters.n_draws, words.draw)
-    caption = f"points: means; lines: 50% and 90% {words.intervals},\nof {of} with all these clusters"
+    intervals = words.either("credible intervals", "of the runs")
+    caption = f"points: means; lines: 50% and 90% {intervals},\nof {of} with all these clusters"
     ax.set_title(caption, loc="left", fontsize="small")
     return ax

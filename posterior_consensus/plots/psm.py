@@ -403,13 +403,14 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     label = f"observed, two {comparison.words.mcse} to either side"
     x = table["difference"]
     ax.errorbar(x, places, None, errors, "o", label=label, color=ink(), elinewidth=1.0, capsize=2, markersize=4)
-    by_chance = f"expected {comparison.words.by_chance} alone"
+    by_chance = f"expected {comparison.words.either('from Monte Carlo error', 'by chance')} alone"
     ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label=by_chance)
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set(
-        xlabel=f"mean absolute difference of\nits {comparison.words.similarities}", ylabel=name_or(table.index.name, "")
+        xlabel=f"mean absolute difference of\nits {comparison.words.either('posterior similarities', 'agreement')}",
+        ylabel=name_or(table.index.name, ""),
     )
     ax.spines[["top", "right"]].set_visible(False)
     frame.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

@@ -34,49 +34,10 @@ class Words(NamedTuple):
         What the number of clusters says, in continuation of "The number of clusters".
     independent : str
         Adjective of runs, after a space; empty for draws.
-    of_chains : str
-        Between the number of draws and that of chains.
-    together : str
-        Probability, or share of the runs, of what :func:`cluster_summary` gives for each cluster.
-    several_chains : str
-        Chains, or groups of runs, of which a function needs two.
-    not_at_maximum, in_a_row : str
-        Of an algorithm that has not converged; of items that are linked one after the other. For runs without the words
-        "converged" and "chain".
-    within : str
-        What a list of differences is called that errors may explain.
-    chance, by_chance : str
-        Error of the draws, or chance; and "from", or "by", it.
     a_similarity : str
         A similarity, with its article.
-    with_probability, has_probability : str
-        Template before what has a probability; and what a pair has, before its value.
-    a_probability : str
-        A probability, or a share of runs, with the article that it takes.
-    others : str
-        The other draws, as a sample from all.
-    similarities : str
-        Similarities of an item.
-    are_misplaced : str
-        Template of a sentence on the number of items outside their cluster.
-    was, it : str
-        Verb and pronoun of :attr:`posterior`.
-    stay : str
-        Template of a clause on groups that no chain joins.
-    no_verdict : str
-        Clause where it is unknown whether chains, or groups of runs, agree.
-    heading, file : str
-        Heading, and name of a file, of what compares chains or groups.
-    not_all : str
-        Sentence where these disagree.
-    after_number : str
-        What a methods text adds to :attr:`number`: a source, or what a share of runs is.
-    intervals : str
-        Intervals of a parameter, after their levels.
-    cases : str
-        Simulated posteriors, or cases, among which one counts.
-    all_or_each : str
-        What is evenly taken of: a chain, or all runs.
+    has_probability : str
+        What a pair has, before the value of its probability.
     """
 
     draw: str
@@ -102,32 +63,12 @@ class Words(NamedTuple):
     enough: float
     number: str
     independent: str
-    of_chains: str
-    together: str
-    several_chains: str
-    not_at_maximum: str
-    in_a_row: str
-    within: str
-    chance: str
-    by_chance: str
     a_similarity: str
-    with_probability: str
     has_probability: str
-    a_probability: str
-    others: str
-    similarities: str
-    are_misplaced: str
-    was: str
-    it: str
-    stay: str
-    no_verdict: str
-    heading: str
-    file: str
-    not_all: str
-    after_number: str
-    intervals: str
-    cases: str
-    all_or_each: str
+
+    def either(self, of_draws: str, of_runs: str) -> str:
+        """Words of one sentence alone, which stand there: of draws of chains, or of independent runs."""
+        return of_runs if self == RUNS else of_draws
 
     @property
     def draws(self) -> str:
@@ -164,32 +105,8 @@ DRAWS = Words(
     enough=100.0,
     number="need not estimate a number of components; that depends on the prior",
     independent="",
-    of_chains="from",
-    together="probability that all items of a cluster are co-clustered",
-    several_chains="chains",
-    not_at_maximum=", not converged",
-    in_a_row="in chains",
-    within="within Monte Carlo error",
-    chance="Monte Carlo error",
-    by_chance="from Monte Carlo error",
     a_similarity="a posterior similarity",
-    with_probability="With probability {}",
     has_probability="probability",
-    a_probability="probability",
-    others="posterior, other draws",
-    similarities="posterior similarities",
-    are_misplaced="Under the model, {} are expected to be outside the cluster that is matched with theirs.",
-    was="was",
-    it="it",
-    stay="{} not mix between them",
-    no_verdict="convergence is unknown",
-    heading="Convergence",
-    file="convergence",
-    not_all="These results must not be reported.",
-    after_number=" [miller2014]",
-    intervals="credible intervals",
-    cases="posteriors",
-    all_or_each="a chain",
 )
 RUNS = Words(
     draw="run",
@@ -215,30 +132,6 @@ RUNS = Words(
     enough=10.0,
     number="depends on the programs and their settings",
     independent=" independent",
-    of_chains="of",
-    together="share of runs that co-cluster all items of a cluster",
-    several_chains="groups of runs",
-    not_at_maximum=", not at a maximum yet",
-    in_a_row="one after the other",
-    within="within two SE",
-    chance="chance",
-    by_chance="by chance",
     a_similarity="an agreement",
-    with_probability="In a share of {} of the runs",
     has_probability="a share of runs of",
-    a_probability="a share of runs",
-    others="the other runs",
-    similarities="agreement",
-    are_misplaced="On average, {} are outside the cluster that is matched with theirs in a run.",
-    was="were",
-    it="them",
-    stay="the groups are of different kinds",
-    no_verdict="the groups have no verdict",
-    heading="Comparison of groups",
-    file="comparison",
-    not_all="One partition must not stand for all.",
-    after_number=". A share of runs is not a probability: it describes how the result varies between runs",
-    intervals="of the runs",
-    cases="cases",
-    all_or_each="the runs",
 )

@@ -49,11 +49,32 @@ _FAR = 6.0  # standard errors; labels farther from the probabilities were not sa
 _BY_NAME = "A function without var_name takes what as_partition_draws or as_allocation_probabilities makes of one."
 
 
+_LABELS, _SOFT = "labels", "allocation probabilities"
+
+
+class Origin(NamedTuple):
+    """Where draws were found: what they are, the name of the variable, and names of labels sampled from them."""
+
+    kind: str
+    name: object | None = None
+    sampled: Sequence[object] = ()
+
+    def in_words(self, mark: str = "`") -> str:
+        """The description, with a mark on both sides of each name."""
+        named = "" if self.name is None else f" {mark}{self.name}{mark}"
+        sampled = (f"; the labels {mark}{one}{mark} are sampled from them" for one in self.sampled)
+        return f"{self.kind}{named}{''.join(sampled)}"
+
+    def in_short(self) -> str:
+        """Without marks, as a printed line says it after the number of draws: of labels, their name alone."""
+        return self.in_words("") if self.kind != _LABELS else "" if self.name is None else str(self.name)
+
+
 class Source(NamedTuple):
-    """A source, a description of its origin, and the labels as sampled, over draws and items, if it is made of some."""
+    """A source, where it was found, and the labels as sampled, over draws and items, if it is made of some."""
 
     source: PairSource
-    description: str
+    origin: Origin
     labels: xr.DataArray | None = None
 
 
@@ -165,17 +186,17 @@ def find_source(data: Any, where: Where, model: Any = None, *, progressbar: bool
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {where.item_dim!r}.")
         soft = draws_of_model(model, data, where, progressbar=progressbar)
         source = made_already(soft, Where(weights=where.weights))
-        return Source(source, "allocation probabilities computed from the model")
+        return Source(source, Origin(f"{_SOFT} computed from the model"))
     if isinstance(data, PairSource):
         source = made_already(data, where)
-        return Source(source, "allocation probabilities" if source.counted_draws is None else "labels")
+        return Source(source, Origin(_SOFT if source.counted_draws is None else _LABELS))
     chosen = _chosen(data, where)
-    named = "" if chosen.name is None else f" `{chosen.name}`"
     if not chosen.is_soft:
         labels = labels_in_order(chosen.values, chosen.dims, where.item_dim)
-        return Source(draws_of_labels(*labels, where.weights, progressbar=progressbar), f"labels{named}", labels[0])
+        draws = draws_of_labels(*labels, where.weights, progressbar=progressbar)
+        return Source(draws, Origin(_LABELS, chosen.name), labels[0])
     draws = draws_of_probabilities(*_probabilities(chosen), where.weights)
-    return Source(draws, f"allocation probabilities{named}{_about_labels(draws, chosen)}")
+    return Source(draws, Origin(_SOFT, chosen.name, _sampled_labels(draws, chosen)))
 
 
 def found_labels(data: Any, where: Where, *, stay: bool = False) -> tuple[xr.DataArray, tuple[str, ...], str]:
@@ -313,15 +334,15 @@ def _probabilities(chosen: _Chosen) -> tuple[xr.DataArray, tuple[str, ...], tupl
     return probabilities_in_order(chosen.values, chosen.dims, chosen.rest, chosen.has_names)
 
 
-def _about_labels(draws: PartitionDraws, chosen: _Chosen) -> str:
-    """Describe labels sampled from the allocation probabilities next to them, or refuse other labels."""
+def _sampled_labels(draws: PartitionDraws, chosen: _Chosen) -> list[object]:
+    """Names of labels sampled from the allocation probabilities next to them, or refuse other labels."""
     for labels in chosen.labels:
         if not _drawn_from(draws, labels, chosen.dims):
             raise ValueError(
                 f"`var_name` must name the variable to take: the labels {labels.name!r} are not sampled from the "
                 f"allocation probabilities {str(chosen.name)!r}. {_BY_NAME}"
             )
-    return "".join(f"; the labels `{labels.name}` are sampled from them" for labels in chosen.labels)
+    return [labels.name for labels in chosen.labels]
 
 
 def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, dims: tuple[str, ...]) -> bool:

@@ -88,7 +88,7 @@ def draws(summary: SummaryRecord) -> Claim:
     methods = f"The posterior distribution of the partition of {items} was represented by {words}{allocations}"
     if not samples.series:
         methods = f"The partition of {items} was represented by {words}."
-    line = draws_line(samples, summary.source)
+    line = draws_line(samples, summary.source_in_short)
     return Claim(samples.words.draws, line, [weighted] * samples.is_weighted, methods, number=samples.n_draws)
 
 
@@ -131,8 +131,7 @@ def draws_line(samples: Samples, source: str = "") -> str:
     kind = " weighted" * samples.is_weighted + samples.words.independent
     text = f"{samples.n_draws:,}{kind}"
     if samples.series or len(samples.chains) > 1:
-        text += f"{',' * bool(kind)} {samples.words.of_chains} {chains}"
-    source = source.replace("`", "").removeprefix("labels").strip()
+        text += f"{',' * bool(kind)} {samples.words.either('from', 'of')} {chains}"
     about = _by_group(samples), samples.about_weights if samples.is_weighted else "", source
     return f"{text} ({'; '.join(said)})" if (said := [*filter(None, about)]) else text
 
@@ -483,7 +482,9 @@ def misplaced(summary: SummaryRecord) -> Claim:
         return claim.in_words("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
     line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names)}"
-    said = words.are_misplaced.format(number)
+    outside = "outside the cluster that is matched with theirs"
+    of_draws = f"Under the model, {number} are expected to be {outside}."
+    said = words.either(of_draws, f"On average, {number} are {outside} in a run.")
     many = _items(summary, len(names)) if names else f"no {one}"
     doubt = f"The {words.probability} of the own cluster is below {EVEN:g} for {many}"
     finding = f"{said} {doubt}{f': {_named(names)}' if names else ''}."
@@ -567,14 +568,14 @@ def groups(summary: SummaryRecord) -> Claim:
     if found is None or why:
         is_told = found is not None and samples.has_errors and found.status == "unknown"
         return Claim(name, why, [found.verdict] if found and is_told else [], status=NOT_ASSESSED, scope=why)
-    limit, scope = found.least_share, _searched(found, summary.draws.n_draws)
+    limit, scope = found.least_share, _draws_searched(found, summary.draws.n_draws)
     unseen = missed(words, whole_of(summary), limit)
     said = f"A search for {words.group}s on {scope} found no second {words.group}; {unseen}."
     line = f"none found above {seen_from(limit)} ({scope} searched)"
     return Claim(name, line, [said], said, status=ESTIMATED, number=1, limit=limit, scope=scope)
 
 
-def _searched(found: Particles, total: int) -> str:
+def _draws_searched(found: Particles, total: int) -> str:
     """Number of draws in the search for groups, of how many."""
     number, draws = found.n_draws_searched, found.words.draws
     return f"all {total:,} {draws}" if number == total else f"{number:,} of {total:,} {draws}"
@@ -597,8 +598,9 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Claim:
     is_whole = (found.n_searched, found.n_draws_searched) == (summary.draws.n_items, summary.draws.n_draws)
     of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
     methods = (
-        f"The {draws} form {weights.size} {words.group}s with few {draws} between them. The {words.posterior} "
-        f"{words.was} also represented by one partition for each, nearest to {words.it} in Wasserstein distance "
+        f"The {draws} form {weights.size} {words.group}s with few {draws} between them. The "
+        f"{words.either('posterior was', 'runs were')} also represented by one partition for each, nearest to "
+        f"{words.either('it', 'them')} in Wasserstein distance "
         "[balocchi2025]. Their weights are "
         f"{display.joined([f'{weight:.2g}' for weight in weights])} ({words.error} at most "
         f"{display.at_most(np.max(found.weights_mcse.values), '.2g')}"
@@ -607,7 +609,8 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Claim:
         f"{of_one * is_whole}."
     )
     if found.status == "chains in different groups":
-        line, methods = f"{line}; {words.stay.format(_who_stays(found))}", ""
+        stay = words.either(f"{_who_stays(found)} not mix between them", "the groups are of different kinds")
+        line, methods = f"{line}; {stay}", ""
     return Claim(name, line, findings, methods, status=CONTRADICTED, number=weights.size)
 
 
@@ -646,7 +649,8 @@ def more_draws(summary: SummaryRecord) -> Claim:
     limit = display.with_unit(display.at_most(excess.limit, ".2g"), best.loss.unit)
     value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
-    line = f"would lower the {words.expected} loss by about {value}, in six of seven {words.cases} by at most {limit}"
+    cases = words.either("posteriors", "cases")
+    line = f"would lower the {words.expected} loss by about {value}, in six of seven {cases} by at most {limit}"
     finding = f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}."
     if summary.new_runs is None:
         finding += (
@@ -814,7 +818,7 @@ def omissions(summary: SummaryRecord) -> Claim:
         )
     if found is not None:
         some = [f"{found.n_searched:,} items, chosen at random"] * (found.n_searched < n)
-        some += [_searched(found, summary.draws.n_draws)] * (found.n_draws_searched < summary.draws.n_draws)
+        some += [_draws_searched(found, summary.draws.n_draws)] * (found.n_draws_searched < summary.draws.n_draws)
         if some:
             sentences.append(f"Further {words.group}s of {words.draws} were searched for on {display.joined(some)}.")
     return Claim("left out", " ".join(sentences), sentences, " ".join(sentences))

@@ -34,6 +34,7 @@ from posterior_consensus.results.sentences import Sentence, in_full, without_adv
 from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
+from posterior_consensus.sources.conversion import Origin
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.about_draws import (
     AGREE_IN_SHORT,
@@ -45,7 +46,7 @@ from posterior_consensus.summary.about_draws import (
     worst_status,
 )
 from posterior_consensus.summary.claims import Claim, HasClaims, lines_of
-from posterior_consensus.summary.methods import how_found
+from posterior_consensus.summary.methods import NOT_TO_REPORT, how_found
 from posterior_consensus.summary.record import was_interrupted, why_skipped
 from posterior_consensus.summary.references import with_references
 from posterior_consensus.summary.report.page import layers_page
@@ -161,24 +162,27 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
         return f"{least:,} to {most:,}" if least < most else f"{least:,}"
 
     def _claims(self) -> dict[str, Claim]:
-        are_runs, (_, about, _) = self.layers.are_runs, self.layers._parts()
-        if not are_runs:
+        are_runs, compared, (_, about, _) = self.layers.are_runs, self.comparison, self.layers._parts()
+        agree, left_out = agreement(*self._diagnoses.values()), self.left_out()
+        chains, omissions = in_full(self._chains()), " ".join(left_out)
+        if are_runs:
+            agree = agree.in_words("chains", "", [chains])
+        else:
             about = [("draws", draws_line(self.layers.samples)), about[-1]]
-        left_out, verdict = self.left_out(), in_full(self._chains())
-        line = "" if are_runs else in_full(self._chains(short=True))
-        change = [] if self.comparison is None else [self.comparison.verdict]
+            line = in_full(self._chains(short=True))
+            agree = agree.in_words("chains", line, [chains], without_advice(self._chains()))
+        change, methods = [] if compared is None else [compared.verdict], ""
+        if isinstance(compared, LayerComparison):
+            methods = without_advice(compared.sentences)
+        elif compared is not None:
+            methods = compared.verdict
         return {
             **{name: Claim(name, value) for name, value in about},
-            "change": Claim("stability" if are_runs else "change", " ".join(change), change),
+            "change": Claim("stability" if are_runs else "change", " ".join(change), change, methods),
             "splits": Claim(findings=self._splits()),
-            "omissions": Claim("left out", " ".join(left_out), left_out),
-            "chains": self._agreement.in_words("chains", line, [verdict]),
+            "omissions": Claim("left out", omissions, left_out, omissions),
+            "chains": agree,
         }
-
-    @property
-    def _agreement(self) -> Claim:
-        """That the chains agree on all layers together and on each, without words."""
-        return agreement(*self._diagnoses.values())
 
     @property
     def _is_in_doubt(self) -> bool:
@@ -202,29 +206,26 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
     def _methods(self) -> str:
         first, n_items = next(iter(self.values())), sorted({one.draws.n_items for one in self.values()})
         items = counted(n_items[-1], "item") if len(n_items) == 1 else f"{n_items[0]:,} to {n_items[-1]:,} items"
-        if self.layers.are_runs:
-            return with_references(" ".join(self._methods_of_runs(first, items)), first.loss)
-        is_bad = self._status == "disagree"
-        report, of = (
-            ("The partition of each layer", " has") if is_bad else ("For each layer we report the partition", ", of")
+        about = self._methods_of_runs if self.layers.are_runs else self._methods_of_draws
+        said = [*about(first, items), *(claim.methods for claim in self._claims().values())]
+        return with_references(" ".join(filter(None, said)), first.loss)
+
+    def _methods_of_draws(self, first: Summary, items: str) -> Iterator[str]:
+        """Sentences on layers of draws, of which one is `first`, before those of the claims."""
+        report, of = "For each layer we report the partition", ", of"
+        if self._status == "disagree":
+            report, of = "The partition of each layer", " has"
+            yield NOT_TO_REPORT
+        yield (
+            f"The joint posterior distribution of the partitions of {counted(len(self), 'layer')} ({self.layers.dim}), "
+            f"of {items} each, was represented by {draws_in_words(self.layers.samples)}."
         )
-        said = [
-            (
-                f"The joint posterior distribution of the partitions of {counted(len(self), 'layer')} "
-                f"({self.layers.dim}), of {items} each, was represented by {draws_in_words(self.layers.samples)}."
-            ),
-            f"{report}{how_found(first)}{of} {self._numbers}.",
-        ]
+        yield f"{report}{how_found(first)}{of} {self._numbers}."
         if isinstance(self.comparison, LayerComparison):
             if self.comparison.has_common_items:
-                said.append("Partitions of different layers were compared in the same draw.")
+                yield "Partitions of different layers were compared in the same draw."
             elif len(self) > 1:
-                said += self._methods_by_layer()
-            said.append(without_advice(self.comparison.sentences))
-        said += [*self.left_out(), without_advice(self._chains())]
-        if is_bad:
-            said.insert(0, "These results must not be reported.")
-        return with_references(" ".join(said), first.loss)
+                yield from self._methods_by_layer()
 
     def _methods_by_layer(self) -> Iterator[str]:
         """Sentences on each of layers that have no items in common, such as rows and columns of a table."""
@@ -235,7 +236,7 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
             yield f"{told['expected_loss']}. {told['optimality']} {told['ball']} {told['number']} {told['misplaced']}"
 
     def _methods_of_runs(self, first: Summary, items: str) -> Iterator[str]:
-        """Sentences on layers of runs, of which one is `first`."""
+        """Sentences on layers of runs, of which one is `first`, before those of the claims."""
         yield (
             f"The partitions of {items} were represented by {sum(one.draws.n_draws for one in self.values()):,} "
             f"independent runs, {self._repetitions} of each of {counted(len(self), 'layer')} ({self.layers.dim})."
@@ -247,8 +248,6 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
                 f"The stability of a layer is 1 - d / c, with the mean {name_of(self.comparison.loss)} d between two "
                 f"of its runs, and c between random labels with the same sizes of clusters [vinh2010]{noise}."
             )
-            yield self.comparison.verdict
-        yield from self.left_out()
 
     def plot(self, *, figsize: tuple[float, float] | None = None, width: Width = None, axes: Any = None) -> Grid:
         """Plot the clusters of each layer and where their items go.
@@ -481,7 +480,7 @@ def summarize_layers(
         made = {}
         for name, draws, own in each("Summaries", clock):
             own.seconds |= seconds[name]
-            posterior = Posterior(draws, f"{layers.dim} {name}", None, None)
+            posterior = Posterior(draws, Origin(f"{layers.dim} {name}"), None, None)
             known = _new_runs_of(comparison, name, found[name])
             made[name] = summary_of(own, posterior, found[name], searched, prob=prob, modes=modes, new=known)
         return made

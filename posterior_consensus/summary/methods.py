@@ -9,6 +9,9 @@ from posterior_consensus.summary.about_draws import claims_of, in_doubt
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import key_of, with_references
 
+NOT_TO_REPORT = "These results must not be reported."
+_A_SHARE = ". A share of runs is not a probability: it describes how the result varies between runs"
+
 
 def methods_text(summary: SummaryRecord) -> str:
     """Sentences for the methods section, and the references they cite."""
@@ -17,6 +20,7 @@ def methods_text(summary: SummaryRecord) -> str:
     if in_doubt(summary):
         doubt, words["chains"] = words["chains"], ""
     chains, omissions = of("chains"), of("omissions")
+    about_number = summary.words.either(" [miller2014]", _A_SHARE)
     report, was = ("The", " was") if is_bad else ("We report the", "")
     said = [
         *(of("draws"), doubt),
@@ -25,14 +29,15 @@ def methods_text(summary: SummaryRecord) -> str:
             f"{of('expected_loss')}. {of('optimality')}"
         ),
         *map(of, ("new_runs", "ball", "number", "misplaced")),
-        f"The number of clusters describes this partition and {summary.words.number}{summary.words.after_number}.",
+        f"The number of clusters describes this partition and {summary.words.number}{about_number}.",
         *map(of, ("more_draws", "other_labels", "groups")),
         *words.values(),  # of claims that have no place of their own
         *(chains, omissions),
     ]
     text = " ".join(filter(None, said))
     if is_bad:
-        text = f"{summary.words.not_all} {without_advice(summary.diagnosis.sentences)}\n\n{text}"
+        warning = summary.words.either(NOT_TO_REPORT, "One partition must not stand for all.")
+        text = f"{warning} {without_advice(summary.diagnosis.sentences)}\n\n{text}"
     return with_references(text, summary.loss)
 
 

@@ -97,6 +97,7 @@ class SummaryRecord(HasPartition):
     excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
     seed: int | None = field(default=None, metadata=stored_as.in_json("summary_seed"))
     new_runs: NewRuns | None = field(default=None, metadata=stored_as.record(NewRuns))
+    source_in_short: str = field(default="", metadata=stored_as.attribute("source_in_short"))
 
     @property
     def words(self) -> Words:
@@ -205,7 +206,7 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
     if diagnosis.status == "disagree":
         return f"the {words.chains} do not agree"
     if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
-        return words.no_verdict
+        return words.either("convergence is unknown", "the groups have no verdict")
     of_loss = draws.samples.effective_draws if best.mcse == 0 else best.ess
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     fewest = _FEWEST[words]

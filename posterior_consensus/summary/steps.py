@@ -110,7 +110,8 @@ def summary_of(
         with waiting("Searches without a run", progressbar=searched["progressbar"]):
             new = _look_at_new_runs(clock, draws, partition, as_loss(metric, kind=PartitionLoss))
     return Summary(
-        source=posterior.source,
+        source=posterior.origin.in_words(),
+        source_in_short=posterior.origin.in_short(),
         draws=draws,
         partition=partition,
         ball=ball,

@@ -19,7 +19,7 @@ from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import read_fields, reading
 from posterior_consensus.sources.containers import group_dataset, has_groups
-from posterior_consensus.sources.conversion import find_source, opened
+from posterior_consensus.sources.conversion import Origin, find_source, opened
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.sources.where import Where
 from posterior_consensus.summary.about_draws import FIRST_LINES, claims_of, headline, in_doubt, omissions
@@ -82,6 +82,8 @@ class Summary(SummaryRecord):
     new_runs : results.NewRuns or None
         How near new runs are to the partition, under the loss of `ball`. None for draws of chains, a single run,
         weighted runs, or groups that disagree, for methods other than "greedy", and if no time was left.
+    source_in_short : str
+        The description as it is printed: of labels, the name of their variable alone.
     """
 
     @classmethod
@@ -173,7 +175,7 @@ class Summary(SummaryRecord):
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         frames = {"clusters": self.to_dataframe(), "items": self.items.to_dataframe()}
-        frames[self.words.file] = self.diagnosis.to_dataframe()
+        frames[self.words.either("convergence", "comparison")] = self.diagnosis.to_dataframe()
         if self.links is not None:
             frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}
         return frames
@@ -231,8 +233,8 @@ class Posterior(NamedTuple):
     ----------
     draws : PartitionDraws
         The draws.
-    source : str
-        Description of them.
+    origin : Origin
+        Where they were found.
     observed : DataArray or None
         Data of the items.
     logs : LogOfDraws or None
@@ -240,7 +242,7 @@ class Posterior(NamedTuple):
     """
 
     draws: PartitionDraws
-    source: str
+    origin: Origin
     observed: xr.DataArray | None
     logs: LogOfDraws | None
 
@@ -262,7 +264,7 @@ def read_posterior(data: Any, where: Where, model: Any = None, *, progressbar: b
         return found.source
     draws = found.source.as_draws()
     logs = log_of_draws(data, draws) if where.group == "posterior" else None
-    return Posterior(draws, found.description, observed_of(data, draws), logs)
+    return Posterior(draws, found.origin, observed_of(data, draws), logs)
 
 
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:

@@ -104,7 +104,7 @@ def test_files_of_cmdstan(p, rng, tmp_path):
     labels = pc.as_partition_draws(paths[0])
     assert labels.items.coords["item"].values.tolist() == [1, 2, 3, 4, 5]
     found = source_in(paths[0])
-    assert found.description == "allocation probabilities `log_prob_z`; the labels `z` are sampled from them"
+    assert found.origin.in_words() == "allocation probabilities `log_prob_z`; the labels `z` are sampled from them"
     assert source_in(paths[0], "z").source.counted_draws is not None
 
 

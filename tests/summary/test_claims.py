@@ -45,6 +45,16 @@ def test_no_sentence_is_left_out_for_a_name(plain, name):
         assert texts(pc.summarize(source, **QUIET)) == [text.replace("Zzzz", name) for text in expected]
 
 
+@pytest.mark.parametrize("name", ["labels", "labels `a`", "from_labels", "a`b"])
+def test_a_source_is_printed_under_its_name(name):
+    draws = xr.Dataset({name: (("chain", "draw", "item"), np.tile([0, 0, 1], (2, 10, 1)))})
+    summary = pc.summarize(draws, name, **QUIET)
+    assert summary.source == f"labels `{name}`" and f"20 from 2 chains ({name})" in repr(summary)
+    assert repr(pc.results.Summary.from_dataset(summary.to_dataset(), draws, name)) == repr(summary)
+    layers = pc.as_layers({0: draws[name], 1: draws[name]}, layer_dim="labels")
+    assert "20 from 2 chains (labels 0)" in repr(pc.summarize(layers, **QUIET)[0])
+
+
 def draws_of(rng, share=0.3):
     """Two chains of draws of six items, of which a share of the labels is random."""
     labels = np.tile([0, 0, 0, 1, 1, 2], (2, 60, 1))

@@ -132,7 +132,8 @@ def _section_on_chains(summary: SummaryRecord) -> dict[str, str]:
     samples = summary.draws.samples
     if len(samples.chains) == 1 and not samples.series:
         return {}
-    return {summary.words.heading: spoken_table(summary, summary.diagnosis.to_dataframe())}
+    heading = summary.words.either("Convergence", "Comparison of groups")
+    return {heading: spoken_table(summary, summary.diagnosis.to_dataframe())}
 
 
 def whole_page(title: str, head: str, seed: int | None, sections: Mapping[str, str], words: Words | None) -> str:

@@ -129,7 +129,7 @@ def _section(summary: PairsRecord, part: _Part, *, is_open: bool, is_proven: boo
     title = f"{records} in {clusters}{proven}: {html.escape(display.listed(part.names, 4))}"
     picture = _picture(part, summary.tau) if part.at.size <= _MOST_DRAWN else ""
     body = f"{picture}{_clusters(part)}{_table_of_pairs(part, summary.tau)}"
-    return folded(title, body).replace("<details>", "<details open>" if is_open else "<details>", 1)
+    return folded(title, body, is_open=is_open)
 
 
 def _clusters(part: _Part) -> str:

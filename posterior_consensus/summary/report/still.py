@@ -181,9 +181,9 @@ def spoken_table(summary: SummaryRecord, frame: pd.DataFrame) -> str:
     return table_as_html(frame.rename(columns=columns, index={"draws": words.draws}))
 
 
-def folded(title: str, body: str) -> str:
+def folded(title: str, body: str, *, is_open: bool = False) -> str:
     """Return a section that a click unfolds."""
-    return f"<details><summary>{title}</summary>{body}</details>"
+    return f"<details{' open' * is_open}><summary>{title}</summary>{body}</details>"
 
 
 def clusters_as_html(summary: SummaryRecord) -> str:
