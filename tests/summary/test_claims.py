@@ -51,7 +51,7 @@ def test_a_source_is_printed_under_its_name(name):
     summary = pc.summarize(draws, name, **QUIET)
     assert summary.source == f"labels `{name}`" and f"20 from 2 chains ({name})" in repr(summary)
     assert repr(pc.results.Summary.from_dataset(summary.to_dataset(), draws, name)) == repr(summary)
-    layers = pc.as_layers({0: draws[name], 1: draws[name]}, layer_dim="labels")
+    layers = pc.as_layers(dict.fromkeys(range(2), summary.draws), layer_dim="labels")
     assert "20 from 2 chains (labels 0)" in repr(pc.summarize(layers, **QUIET)[0])
 
 
