@@ -132,9 +132,8 @@ def bound_components(
     progressbar : bool
     """
     groups_left = int(parts.n_groups[parts.large[numbers]].sum())
-    for number in track(numbers.tolist(), "Bounds", progressbar=progressbar):
-        one = int(parts.large[number])
-        own, component = parts.place(one), parts.component(one)
+    tracked = track(numbers.tolist(), "Bounds", progressbar=progressbar)
+    for number, (component, own) in zip(tracked, parts.of(numbers), strict=True):
         share = budget.part(max(component.n_groups / groups_left, _SHARE))
         labels, gaps[number] = best_labels(component, canonical_labels(clusters[own]), share, parts.step)
         clusters[own] = own.start + first_members(labels)
@@ -149,8 +148,7 @@ def components_bound(parts: Decomposition, incumbent: Labels, *, budget: Budget,
     """
     clusters, gaps = parts.solved(), np.zeros(parts.large.size)
     given = parts.part_of(incumbent)
-    for one in parts.large.tolist():
-        own = parts.place(one)
+    for _, own in parts.of():
         clusters[own] = own.start + first_members(given[own])
     bound_components(parts, clusters, gaps, budget, np.arange(gaps.size), progressbar=progressbar)
     labels = canonical_labels(parts.whole(clusters))

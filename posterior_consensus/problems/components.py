@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, singledispatch
@@ -23,7 +24,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.component import Component
 from posterior_consensus.problems.problem import FREE, Problem
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -100,6 +101,10 @@ class Decomposition(Problem):
             pairs.default,
         )
 
+    def of(self, numbers: Positions | slice = slice(None)) -> Iterator[tuple[Component, slice]]:
+        """Some of the large components, or all, and where their members are."""
+        return ((self.component(one), self.place(one)) for one in self.large[numbers].tolist())
+
     def solved(self) -> npt.NDArray[np.int32]:
         """First member of each member's cluster, the best in small components, and itself in large ones."""
         clusters = np.arange(self.members.size, dtype=np.int32)
@@ -108,11 +113,9 @@ class Decomposition(Problem):
         in_blocks(kernels.solve_components, 0, len(self), *arrays, work=_WORK)
         return clusters
 
-    def trivial_gaps(self, clusters: npt.NDArray[np.int32], numbers: npt.NDArray[np.intp] | None = None) -> Floats:
+    def trivial_gaps(self, clusters: npt.NDArray[np.int32], numbers: Positions | slice = slice(None)) -> Floats:
         """What some of the large components, or all, would gain if all pairs of positive weight alone were joined."""
-        which = self.large if numbers is None else self.large[numbers]
-        parts = [(self.component(one), clusters[self.place(one)]) for one in which.tolist()]
-        return np.array([part.most - part.value(first_members(labels)) for part, labels in parts])
+        return np.array([one.most - one.value(first_members(clusters[at])) for one, at in self.of(numbers)])
 
     def part_of(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Number of each member's cluster in labels of the records."""

@@ -63,9 +63,8 @@ def search_components(
         search(left, [*given, clusters.copy()], True)
     stopped = executor.stopped
     if stopped != "interrupted":
-        with Executor(
-            n_jobs, None if deadline is None else max(NO_TIME, _SHARE_TO_IMPROVE * deadline.left)
-        ) as executor:
+        to_improve = None if deadline is None else max(NO_TIME, _SHARE_TO_IMPROVE * deadline.left)
+        with Executor(n_jobs, to_improve) as executor:
             _improve(parts, clusters, executor, left)
             stopped = executor.stopped or stopped
     gaps[left] = parts.trivial_gaps(clusters, left)
@@ -91,15 +90,11 @@ def _search(
     thorough: bool,
 ) -> None:
     """Search some of the large components, and write the first member of each member's cluster."""
-    streams = rng.spawn(numbers.size)
+    streams = iter(rng.spawn(numbers.size))
     for first in track(range(0, numbers.size, _AT_ONCE), "Search by component", progressbar=progressbar):
-        some = numbers[first : first + _AT_ONCE]
-        places = [parts.place(one) for one in parts.large[some].tolist()]
-        calls = [
-            (parts.component(one), [labels[at] for labels in starts], stream, executor.stop, thorough)
-            for one, at, stream in zip(parts.large[some].tolist(), places, streams[first:], strict=False)
-        ]
-        for at, labels in zip(places, executor.results(_best_of, calls), strict=True):
+        some = list(parts.of(numbers[first : first + _AT_ONCE]))
+        calls = [(one, [labels[at] for labels in starts], next(streams), executor.stop, thorough) for one, at in some]
+        for (_, at), labels in zip(some, executor.results(_best_of, calls), strict=True):
             clusters[at] = at.start + first_members(labels)
 
 
@@ -107,12 +102,9 @@ def _improve(
     parts: Decomposition, clusters: npt.NDArray[np.int32], executor: Executor, numbers: npt.NDArray[np.intp]
 ) -> None:
     """Apply what decisions on pairs would gain in some of the large components."""
-    places = [parts.place(one) for one in parts.large[numbers].tolist()]
-    calls = [
-        (parts.component(one), canonical_labels(clusters[at]), executor.stop)
-        for one, at in zip(parts.large[numbers].tolist(), places, strict=True)
-    ]
-    for at, labels in zip(places, executor.results(improved_by_decisions, calls), strict=True):
+    some = list(parts.of(numbers))
+    calls = [(one, canonical_labels(clusters[at]), executor.stop) for one, at in some]
+    for (_, at), labels in zip(some, executor.results(improved_by_decisions, calls), strict=True):
         clusters[at] = at.start + first_members(labels)
 
 
