@@ -137,17 +137,17 @@ def components_of(problem: Problem) -> Decomposition | None:
     probabilities, and draws with large clusters.
     """
     record = problem.loss.as_binder()
-    return None if record is None else _components(problem.source, problem, record)
+    return None if record is None or problem.limits != FREE else _components(problem.source, record)
 
 
 @singledispatch
-def _components(source: PairSource, problem: Problem, loss: PartitionLoss) -> Decomposition | None:
+def _components(source: PairSource, loss: PartitionLoss) -> Decomposition | None:
     """Components of pairs that are co-clustered often enough; None if they take too much memory.
 
     Items that are together in all draws are together in some optimum, and thus in a group.
     """
     draws = source.counted_draws
-    if problem.limits != FREE or draws is None or not has_few_pairs(draws.backend):
+    if draws is None or not has_few_pairs(draws.backend):
         return None
     draws = draws.without_zero_weights()
     joining, separating = (loss.numerator[term] for term in "BC")
@@ -158,14 +158,10 @@ def _components(source: PairSource, problem: Problem, loss: PartitionLoss) -> De
     groups = connected_components(similarities == 1.0, directed=False)[1]
     similarities.data *= costs  # weights less that of a pair that is never co-clustered
     step = cost_step(draws, loss) / draws.n_draws
-    return _decomposition(problem, loss, Weighted(similarities, groups, -joining, _DUST * costs), step=step)
+    return _decomposition(source, loss, Weighted(similarities, groups, -joining, _DUST * costs), step=step)
 
 
 @_components.register
-def _(source: ScoredPairs, problem: Problem, loss: PartitionLoss) -> Decomposition:
-    return decomposed(source, loss)
-
-
 def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
     """Decompose a search for the least of Binder's loss.
 
@@ -179,7 +175,7 @@ def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
     MemoryError
         If `source.unscored` is above the pair threshold, and all pairs take more than the budget.
     """
-    return _decomposition(Problem(source, loss), loss, weighted(source, loss), source.constraints)
+    return _decomposition(source, loss, weighted(source, loss), source.constraints)
 
 
 def cost_step(source: PairSource, loss: PartitionLoss) -> float:
@@ -236,13 +232,13 @@ _NO_CONSTRAINTS = PairConstraints()
 
 
 def _decomposition(
-    problem: Problem,
+    source: PairSource,
     loss: PartitionLoss,
     given: Weighted,
     constraints: PairConstraints = _NO_CONSTRAINTS,
     step: float = 0.0,
 ) -> Decomposition:
-    """Decompose a problem with these weights of pairs; weights up to `given.dust` are rounding."""
+    """Decompose the problem with these weights of pairs; weights up to `given.dust` are rounding."""
     groups, default = given.groups, given.default
     sizes = np.bincount(groups)
     n = sizes.size
@@ -267,9 +263,8 @@ def _decomposition(
     all_weights = np.concatenate([weights[own], never]) - default * (sizes[all_rows] * sizes[all_columns])
     listed = sparse.csr_array((all_weights, (place[all_rows], place[all_columns])), (members.size, members.size))
     return Decomposition(
-        source=problem.source,
+        source=source,
         loss=loss,
-        limits=problem.limits,
         groups=groups,
         members=members,
         starts=starts,
