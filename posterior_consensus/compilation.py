@@ -183,10 +183,7 @@ _PHASES = (  # the longest first; last the phases after which a process has litt
 def compile_all(*, progressbar: bool) -> None:
     """Compile what the phases call and is not on disk.
 
-    Raises
-    ------
-    OSError
-        If a kernel cannot be kept on disk.
+    Raises OSError if a kernel cannot be kept on disk.
     """
     with (
         tempfile.TemporaryDirectory() as folder,

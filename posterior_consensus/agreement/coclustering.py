@@ -34,34 +34,20 @@ _DIMS = {"clustering": "coclustering", "round": "coclustering_round"}  # names o
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A contingency table.
+    """A contingency table."""
 
-    Attributes
-    ----------
-    shares : scipy.sparse.csr_array of shape (n_rows, n_columns)
-        The table divided by its sum, without rows and columns of zeros.
-    rows, columns : Items
-        All rows and columns, with the user's coordinates.
-    full_rows, full_columns : ndarray of int
-        Positions of the rows and columns with a positive sum.
-    """
-
-    shares: sparse.csr_array
-    rows: Items
+    shares: sparse.csr_array  # (n_rows, n_columns): the table divided by its sum, without rows and columns of zeros
+    rows: Items  # all rows and columns, with the user's coordinates
     columns: Items
-    full_rows: Positions
+    full_rows: Positions  # positions of the rows and columns with a positive sum
     full_columns: Positions
 
 
 def as_table(table: Any) -> Table:
     """Convert counts or other amounts to a table.
 
-    Raises
-    ------
-    ValueError
-        If it does not have two dimensions, an entry is negative, missing or infinite, or all entries are 0.
-    TypeError
-        If it does not hold numbers.
+    Raises ValueError if it does not have two dimensions, an entry is negative, missing or infinite, or all entries are
+    0. Raises TypeError if it does not hold numbers.
     """
     values, rows, columns = _with_names(table)
     if values.ndim != 2:

@@ -77,23 +77,16 @@ _SAID = {
 
 @dataclass(frozen=True)
 class Differences:
-    """Tests of whether two posteriors differ.
+    """Tests of whether two posteriors differ."""
 
-    Attributes
-    ----------
-    energy, mcse : float
-        Half the energy distance, and its Monte Carlo standard error.
-    of_partitions, of_similarities, of_numbers : float
-        P-values of this distance, of the difference of the similarities, and of the mean number of clusters.
-    of_items : ndarray of shape (n_items,)
-        P-value of the difference of each item's similarities. P-values are NaN for an effective sample size below 40.
-    """
-
-    energy: float
+    energy: float  # half the energy distance, and its Monte Carlo standard error
     mcse: float
+    # p-values of this distance, of the difference of the similarities, and of the mean number of clusters
     of_partitions: float
     of_similarities: float
     of_numbers: float
+    # (n_items,): p-value of the difference of each item's similarities; NaN for an effective sample size below 40, as
+    # are the other p-values
     of_items: Floats
 
 

@@ -48,16 +48,9 @@ _ORDER = ("chain", "draw", "weight")
 def similarities(families: Sequence[tuple[Any, Parameters]]) -> Floats:
     """One minus the Hellinger distance (n_draws, K, K) between the components of each draw.
 
-    Parameters
-    ----------
-    families : sequence of (distribution of scipy.stats or None, mapping of str to ndarray)
-        Distribution of each data set, independent given the component; None for multivariate normals. Parameters have
-        the shape (n_draws, K or 1, features or 1). Multivariate normals have ``mean`` and ``cov``.
-
-    Raises
-    ------
-    ValueError
-        If the distribution does not allow a parameter.
+    `families`: distribution of each data set, independent given the component; None for multivariate normals.
+    Parameters have the shape (n_draws, K or 1, features or 1). Multivariate normals have ``mean`` and ``cov``. Raises
+    ValueError if the distribution does not allow a parameter.
     """
     logs = sum(_log_affinities(distribution, parameters) for distribution, parameters in families)
     similar: Floats = 1.0 - np.sqrt(-np.expm1(np.minimum(logs, 0.0)))

@@ -37,21 +37,11 @@ _TIE = 10.0**-_DECIMALS
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """Modes to which partitions belong; made by :func:`separated_modes`.
+    """Modes to which partitions belong; made by :func:`separated_modes`."""
 
-    Attributes
-    ----------
-    mode : ndarray of shape (n_partitions,), dtype int64
-        Mode of each partition, from 0, the heaviest first.
-    weights : ndarray of shape (n_modes,), dtype float64
-        Posterior probability of the draws nearest to the partitions of each mode.
-    p_value : float
-        Largest p-value of a valley over the pairs of modes; 1 for a single mode.
-    """
-
-    mode: Integers
-    weights: Floats
-    p_value: float
+    mode: Integers  # (n_partitions,): mode of each partition, from 0, the heaviest first
+    weights: Floats  # (n_modes,): posterior probability of the draws nearest to the partitions of each mode
+    p_value: float  # largest p-value of a valley over the pairs of modes; 1 for a single mode
 
     @property
     def n_modes(self) -> int:

@@ -29,24 +29,13 @@ _SHRINK = 0.6  # of the width, in twenty sweeps
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """The problem to find the partition of groups of items with the least sum of `weights` over pairs apart.
+    """The problem to find the partition of groups of items with the least sum of `weights` over pairs apart."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n, n), dtype float64
-        Cost of each pair of groups apart less its cost together, over all pairs of their items; zero diagonal.
-    apart : ndarray of shape (n, n), dtype bool
-        Pairs of groups that must be apart.
-    groups : ndarray of shape (n_signatures,)
-        Group of each signature.
-    joined : float
-        Cost of a single cluster of all items, a constant that is added to the sum.
-    """
-
+    # (n, n): cost of each pair of groups apart less its cost together, over all pairs of their items; zero diagonal
     weights: Floats
-    apart: Flags
-    groups: npt.NDArray[Any]
-    joined: float
+    apart: Flags  # (n, n): pairs of groups that must be apart
+    groups: npt.NDArray[Any]  # (n_signatures,): group of each signature
+    joined: float  # cost of a single cluster of all items, a constant that is added to the sum
 
     @property
     def size(self) -> int:
@@ -88,17 +77,10 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class TrianglePrices:
-    """Triangle inequalities and their Lagrange multipliers, as in :mod:`posterior_consensus.kernels.packing`.
+    """Triangle inequalities and their Lagrange multipliers, as in :mod:`posterior_consensus.kernels.packing`."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, 3), dtype int32
-    values : ndarray of shape (n_rows,), dtype float64
-        At least 0.
-    """
-
-    rows: npt.NDArray[np.int32]
-    values: Floats
+    rows: npt.NDArray[np.int32]  # (n_rows, 3)
+    values: Floats  # (n_rows,): at least 0
 
     def reduced_costs(self, instance: Instance) -> Floats:
         """Weights (n * n,) of the pairs i < j plus what the multipliers add, and zeros elsewhere."""

@@ -13,43 +13,21 @@ from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A lower bound of the minimum expected loss.
+    """A lower bound of the minimum expected loss."""
 
-    Attributes
-    ----------
-    value : float
-        No partition's expected loss is below it; in the loss's unit.
-    method : str
-        How it was found, in words.
-    partition : ndarray of shape (n_items,), dtype int32, or None
-        The partition of minimum expected loss that was found while bounding.
-    info : Info or None
-        Record of the work.
-    left_out : str
-        What was not computed and why, as a sentence; empty where nothing was left out.
-    """
-
-    value: float
-    method: str
-    partition: Labels | None = None
-    info: Info | None = None
-    left_out: str = ""
+    value: float  # no partition's expected loss is below it; in the loss's unit
+    method: str  # how it was found, in words
+    partition: Labels | None = None  # (n_items,): the partition of minimum expected loss that was found while bounding
+    info: Info | None = None  # record of the work
+    left_out: str = ""  # what was not computed and why, as a sentence; empty where nothing was left out
 
 
 def checked(lower_bound: float, expected_loss: float, rounding: float = ROUNDING) -> float:
     """Return a lower bound of the minimum expected loss, at most the expected loss of any partition known.
 
-    Parameters
-    ----------
-    lower_bound, expected_loss : float
-        The bound, and the expected loss of a partition.
-    rounding : float
-        By how much sums of the loss's parts may differ if they are near 0.
-
-    Raises
-    ------
-    RuntimeError
-        If the bound exceeds the expected loss by more than rounding. It is wrong then, and must not pass for a proof.
+    `lower_bound` and `expected_loss`: the bound, and the expected loss of a partition. `rounding`: by how much sums of
+    the loss's parts may differ if they are near 0. Raises RuntimeError if the bound exceeds the expected loss by more
+    than rounding. It is wrong then, and must not pass for a proof.
     """
     if lower_bound - expected_loss > SAME * abs(expected_loss) + rounding:
         raise RuntimeError(

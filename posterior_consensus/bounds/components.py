@@ -119,17 +119,9 @@ def bound_components(
 ) -> None:
     """Bound large components, the smallest first, which leave to later ones what they do not spend.
 
-    Parameters
-    ----------
-    parts : Decomposition
-    clusters : ndarray of shape (n_members,), dtype int32
-        First member of each member's cluster; better partitions are written to it.
-    gaps : ndarray of shape (n_large,), dtype float64
-        Written: by how much a partition of each component may be better at most, in weights; 0 if none is.
-    budget : Budget
-    numbers : ndarray
-        Which of the large components.
-    progressbar : bool
+    `clusters` (n_members,): first member of each member's cluster; better partitions are written to it. `gaps`
+    (n_large,): written: by how much a partition of each component may be better at most, in weights; 0 if none is.
+    `numbers`: which of the large components.
     """
     groups_left = int(parts.n_groups[parts.large[numbers]].sum())
     tracked = track(numbers.tolist(), "Bounds", progressbar=progressbar)

@@ -30,27 +30,14 @@ _SEED = np.random.SeedSequence([8, 1])  # of shifts
 
 
 class Decisions(NamedTuple):
-    """Scored pairs with the rise of the loss if they are decided the other way, the smallest first.
+    """Scored pairs with the rise of the loss if they are decided the other way, the smallest first."""
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (n_pairs,)
-        Number of each pair in the order of `ScoredPairs.pairs`.
-    increase : ndarray of shape (n_pairs,)
-        Rise of the expected loss, divided by the loss's scale.
-    exact : ndarray of shape (n_pairs,), dtype bool
-        Whether it is the rise, and not only a bound from above.
-    between : ndarray of shape (n_pairs, 2)
-        Clusters of both records, the smaller number first.
-    shifted : ndarray of shape (n_pairs, 2)
-        Rise if all weights were a little different, and if they differed the other way, so that pairs with one rise by
-        different decisions differ here. 0 for pairs that need not be told from others.
-    """
-
-    pairs: Positions
-    increase: Floats
-    exact: Flags
-    between: Integers
+    pairs: Positions  # (n_pairs,): number of each pair in the order of `ScoredPairs.pairs`
+    increase: Floats  # (n_pairs,): rise of the expected loss, divided by the loss's scale
+    exact: Flags  # (n_pairs,): whether it is the rise, and not only a bound from above
+    between: Integers  # (n_pairs, 2): clusters of both records, the smaller number first
+    # (n_pairs, 2): rise if all weights were a little different, and if they differed the other way, so that pairs with
+    # one rise by different decisions differ here. 0 for pairs that need not be told from others.
     shifted: Floats
 
     @property
@@ -71,12 +58,7 @@ def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, 
 
     Pairs that are not `is_first` repeat the decision of an earlier one, and do not count. Of several pairs between the
     same records that must be together, one of the largest similarity is taken. Pairs that constraints decide are left
-    out.
-
-    Raises
-    ------
-    ValueError
-        If constraints contradict each other.
+    out. Raises ValueError if constraints contradict each other.
     """
     changes = _Changes.of(source, loss, labels)
     number, one, other = changes.open_pairs(source)
@@ -119,32 +101,15 @@ def _smallest(decided: Decisions, most: int) -> tuple[Decisions, bool]:
 
 @dataclass(frozen=True, eq=False)
 class _Changes:
-    """A partition of groups of records, and the weights of their pairs.
+    """A partition of groups of records, and the weights of their pairs."""
 
-    Attributes
-    ----------
-    groups : ndarray of shape (n_records,)
-        Records that must be together.
-    sizes : ndarray of shape (n_groups,)
-        Records of each group.
-    clusters : ndarray of shape (n_groups,)
-        Cluster of each group.
-    excess : sparse array (n_groups, n_groups)
-        Weight of each listed pair less what it has by default.
-    default : float
-        Weight of a pair of records that is not listed, at most 0.
-    forbidden : Forbidden
-        Groups that must be apart.
-    block_of : ndarray of shape (n_groups,)
-        Connected component of each group: of pairs of positive weight, and of groups of one cluster.
-    """
-
-    groups: npt.NDArray[np.int32]
-    sizes: Integers
-    clusters: Integers
-    excess: sparse.csr_array
-    default: float
-    forbidden: Forbidden
+    groups: npt.NDArray[np.int32]  # (n_records,): records that must be together
+    sizes: Integers  # (n_groups,): records of each group
+    clusters: Integers  # (n_groups,): cluster of each group
+    excess: sparse.csr_array  # weight of each listed pair less what it has by default
+    default: float  # weight of a pair of records that is not listed, at most 0
+    forbidden: Forbidden  # groups that must be apart
+    # (n_groups,): connected component of each group: of pairs of positive weight, and of groups of one cluster
     block_of: npt.NDArray[np.int32]
 
     @classmethod

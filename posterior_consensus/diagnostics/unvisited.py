@@ -20,31 +20,15 @@ _LEAST = 0.02  # share of the others' draws below which a part is too small to m
 
 @dataclass(frozen=True)
 class Unvisited:
-    """Draws on one side of a limit, which some chains hardly ever visit.
+    """Draws on one side of a limit, which some chains hardly ever visit."""
 
-    Attributes
-    ----------
-    trace : int
-        Position of the trace that has the limit.
-    limit : float
-        Value of the trace beyond which these draws lie.
-    is_above : bool
-        Whether they lie above it.
-    chains : list of int
-        Positions of the chains that do not visit them.
-    share, own_share : float
-        Shares of the draws of the other chains, and of these chains, beyond the limit.
-    visits : float
-        Number of independent visits of the other chains.
-    """
-
-    trace: int
-    limit: float
-    is_above: bool
-    chains: list[int]
-    share: float
+    trace: int  # position of the trace that has the limit
+    limit: float  # value of the trace beyond which these draws lie
+    is_above: bool  # whether they lie above it
+    chains: list[int]  # positions of the chains that do not visit them
+    share: float  # shares of the draws of the other chains, and of these chains, beyond the limit
     own_share: float
-    visits: float
+    visits: float  # number of independent visits of the other chains
 
     def in_words(self, names: Sequence[str], units: Sequence[str], chains: Sequence[object]) -> str:
         """Clause on these draws, with the names and units of the traces and the names of the chains."""
@@ -103,12 +87,9 @@ def unvisited(traces: Floats, samples: Samples) -> Unvisited | None:
 def could_miss(n_traces: int, n_clusters: int, n_chains: int, ess: float) -> float:
     """Share of the draws of the largest mode that one chain could miss without :func:`unvisited` finding it.
 
-    Parameters
-    ----------
-    n_traces, n_clusters, n_chains : int
-        Numbers of scalar summaries, of clusters of the partition, whose pairs have traces of their own, and of chains.
-    ess : float
-        Effective sample size of each chain: the others visit a mode of share p about p times as often, or up to twice.
+    `n_traces`, `n_clusters` and `n_chains`: numbers of scalar summaries, of clusters of the partition, whose pairs
+    have traces of their own, and of chains. `ess`: effective sample size of each chain: the others visit a mode of
+    share p about p times as often, or up to twice.
     """
     large = min(n_clusters, LARGE)
     n_limits = _n_limits(n_traces + large * (large + 1) // 2)

@@ -43,41 +43,21 @@ Judgement = tuple[str, list[Sentence]]  # status and verdict
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence for a verdict, besides the diagnosis.
+    """Evidence for a verdict, besides the diagnosis."""
 
-    Attributes
-    ----------
-    draws : PartitionDraws
-        The draws judged.
-    moves : bool
-        Whether any two draws differ.
-    still : list
-        Names of the chains whose draws are all the same partition.
-    beyond_chance : bool array of shape (n_summaries,)
-        Whether each summary differs between chains by more than chance.
-    pair_rhat : float
-        Worst R-hat of sampled pairs that differ between chains by more than chance; NaN if none does.
-    unvisited : callable
-        Returns the clause on draws that some chains hardly ever visit and the others often; possibly empty. It is
-        called only if there is no other sign that chains disagree.
-    own_ess : float
-        Effective sample size for each chain, of the chains by themselves: that of the partition, or of the pair with
-        the largest between-chain difference if it is smaller.
-    copies : Copies
-        Chains that contain the same draws.
-    burn_in : dict of object to int
-        Number of draws in each chain's clear burn-in, by name of the chain.
-    """
-
-    draws: PartitionDraws
-    moves: bool
-    still: list[object]
-    beyond_chance: Flags
-    pair_rhat: float
+    draws: PartitionDraws  # the draws judged
+    moves: bool  # whether any two draws differ
+    still: list[object]  # names of the chains whose draws are all the same partition
+    beyond_chance: Flags  # (n_summaries,): whether each summary differs between chains by more than chance
+    pair_rhat: float  # worst R-hat of sampled pairs that differ between chains by more than chance; NaN if none does
+    # Returns the clause on draws that some chains hardly ever visit and the others often; possibly empty. It is called
+    # only if there is no other sign that chains disagree.
     unvisited: Callable[[], str]
+    # effective sample size for each chain, of the chains by themselves: that of the partition, or of the pair with the
+    # largest between-chain difference if it is smaller
     own_ess: float
-    copies: Copies
-    burn_in: dict[object, int]
+    copies: Copies  # chains that contain the same draws
+    burn_in: dict[object, int]  # number of draws in each chain's clear burn-in, by name of the chain
 
 
 def judge(diagnosis: Diagnosis, evidence: Evidence) -> Judgement:

@@ -158,21 +158,11 @@ def information_theoretic_metric(
 
 
 class Penalized(NamedTuple):
-    """End of a run.
+    """End of a run."""
 
-    Attributes
-    ----------
-    labels : int array of shape (n,)
-        Labels of the items.
-    metric : float array of shape (D,)
-        Weights of the features.
-    trace : list of float
-        The objective after each round.
-    """
-
-    labels: Positions
-    metric: Floats
-    trace: list[float]
+    labels: Positions  # (n,): labels of the items
+    metric: Floats  # (D,): weights of the features
+    trace: list[float]  # the objective after each round
 
 
 def mpck_means(

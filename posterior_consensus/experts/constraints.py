@@ -425,21 +425,11 @@ def _sampled_pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of items.
-
-    Attributes
-    ----------
-    items : Items
-        The items.
-    names : tuple
-        Names of the features, or their positions.
-    values : float array of shape (n, D)
-        The features.
-    """
+    """Features of items."""
 
     items: Items
-    names: tuple[Any, ...]
-    values: Floats
+    names: tuple[Any, ...]  # names of the features, or their positions
+    values: Floats  # (n, D): the features
 
     def standardized(self) -> tuple[Floats, Floats, Floats]:
         """Features with mean 0 and standard deviation 1, with their centre and scale; constant features become 0."""
@@ -451,10 +441,7 @@ class Features:
 def as_features(data: Any) -> Features:
     """Convert an array, a DataFrame with a row for each item, or a DataArray with items first to features.
 
-    Raises
-    ------
-    ValueError
-        If the features are not a table, or some are missing or infinite.
+    Raises ValueError if the features are not a table, or some are missing or infinite.
     """
     values = as_numbers("features", data)
     if values.ndim == 1:

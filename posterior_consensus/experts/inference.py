@@ -179,51 +179,25 @@ Memberships = FeatureMemberships | FreeMemberships
 
 
 class Statements(NamedTuple):
-    """Constraints of M experts on P distinct pairs, with their counts.
+    """Constraints of M experts on P distinct pairs, with their counts."""
 
-    Attributes
-    ----------
-    pairs : int array of shape (P, 2)
-        Positions of the items of each pair, in ascending order.
-    must, cannot : csr_array of shape (M, P)
-        Number of must-links and cannot-links of each expert on each pair.
-    n_items : int
-        Number of items.
-    """
-
-    pairs: Positions
-    must: csr_array
+    pairs: Positions  # (P, 2): positions of the items of each pair, in ascending order
+    must: csr_array  # (M, P): number of must-links and cannot-links of each expert on each pair
     cannot: csr_array
     n_items: int
 
 
 @dataclass
 class Fit:
-    """Variational parameters after a run.
+    """Variational parameters after a run."""
 
-    Attributes
-    ----------
-    sensitivity, specificity : float array of shape (M, 2)
-        Parameters of beta distributions.
-    view : float array of shape (M, G)
-        Probabilities of the views of each expert.
-    sticks : float array of shape (G, 2)
-        Parameters of the beta distributions of stick breaking.
-    parameters : list of float arrays
-        Parameters of the memberships of each view.
-    bound : float
-        Evidence lower bound.
-    trace : list of float
-        The bound after each round.
-    """
-
-    sensitivity: Floats
+    sensitivity: Floats  # (M, 2): parameters of beta distributions
     specificity: Floats
-    view: Floats
-    sticks: Floats
-    parameters: list[Floats]
-    bound: float = -np.inf
-    trace: list[float] = field(default_factory=list)
+    view: Floats  # (M, G): probabilities of the views of each expert
+    sticks: Floats  # (G, 2): parameters of the beta distributions of stick breaking
+    parameters: list[Floats]  # parameters of the memberships of each view
+    bound: float = -np.inf  # evidence lower bound
+    trace: list[float] = field(default_factory=list)  # the bound after each round
 
 
 class Inference:

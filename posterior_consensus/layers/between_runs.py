@@ -29,17 +29,11 @@ DISTANCES = ("distance", "error", "separation", "p_value", "consensus_distance",
 
 
 class Distances(NamedTuple):
-    """Mean distance between runs, its standard error, and what else depends on all pairs of runs.
-
-    Attributes
-    ----------
-    mean, error : float
-    separation, p_value : float
-        Half the energy distance of two layers, and the p-value of the test of equal groups, see :func:`run_spread`.
-    """
+    """Mean distance between runs, its standard error, and what else depends on all pairs of runs."""
 
     mean: float
     error: float
+    # half the energy distance of two layers, and the p-value of the test of equal groups, see :func:`run_spread`
     separation: float
     p_value: float
 

@@ -32,31 +32,19 @@ _FLAGS = 2  # of these, at the end
 
 
 class Transition(NamedTuple):
-    """What happens in a step, with Monte Carlo standard errors.
+    """What happens in a step, with Monte Carlo standard errors."""
 
-    Attributes
-    ----------
-    source, target : ndarray of shape (F,)
-        Clusters of the two partitions between which items go; the number after the last one is elsewhere.
-    flows : ndarray of shape (4, F)
-        Expected number of items that go from one to the other, its error, and the ends of its interval.
-    partner : ndarray of shape (L,)
-        Cluster of the first partition whose name each cluster of the second one has; -1 for a new name.
-    losses : ndarray of shape (n_draws,)
-        Loss between the two layers' partitions in the same draw.
-    overlaps : ndarray of shape (2, m)
-        Expected overlap of the co-members of each common item, and its error.
-    moved : ndarray of shape (4, m)
-        Probability that the matched cluster of each common item has another name in the second layer, its error, and
-        whether the item's move between its clusters of the partitions is likely, and whether it is clear: 1 or 0.
-    """
-
+    # (F,): clusters of the two partitions between which items go; the number after the last one is elsewhere
     source: Positions
     target: Positions
+    # (4, F): expected number of items that go from one to the other, its error, and the ends of its interval
     flows: Floats
+    # (L,): cluster of the first partition whose name each cluster of the second one has; -1 for a new name
     partner: npt.NDArray[np.integer]
-    losses: Floats
-    overlaps: Floats
+    losses: Floats  # (n_draws,): loss between the two layers' partitions in the same draw
+    overlaps: Floats  # (2, m): expected overlap of the co-members of each common item, and its error
+    # (4, m): probability that the matched cluster of each common item has another name in the second layer, its error,
+    # and whether the item's move between its clusters of the partitions is likely, and whether it is clear: 1 or 0
     moved: Floats
 
 

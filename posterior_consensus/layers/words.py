@@ -80,15 +80,8 @@ def _largest(distances: xr.Dataset, among: list[Flags]) -> tuple[int, ...]:
 def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -> list[Sentence]:
     """Say whether and when the clustering changed, which items moved, and what is unsure.
 
-    Parameters
-    ----------
-    steps : xarray.Dataset
-        Distances and changes over ``step``, of one step at least, with the names of its layers.
-    overlaps : xarray.Dataset
-        Probabilities that items move, over ``step`` and the items.
-    unit : str
-        Unit of the loss.
-    n_chains : int
+    `steps`: distances and changes over ``step``, of one step at least, with the names of its layers. `overlaps`:
+    probabilities that items move, over ``step`` and the items. `unit`: unit of the loss.
     """
     ends = zip(steps["layer"].values, steps["other_layer"].values, strict=True)
     names = [f"{one} and {other}" for one, other in ends]

@@ -22,24 +22,10 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[AnyLoss]) -> A
 def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, default: str | Loss = "vi") -> Loss:
     """Take the loss under which partitions are to be judged, by name or as a record.
 
-    Parameters
-    ----------
-    loss : str, PartitionLoss, PairLoss or None
-        None stands for the loss that the partitions were found under, and for `default` where that is not known. Where
-        a PartitionLoss is needed, it stands for "vi" if they were found under a NoiseLoss.
-    *partitions : result object, DataArray or label vector
-        What is judged; a result has its loss as `loss`.
-    kind : type
-        PartitionLoss where a loss between two partitions is needed.
-    default : str, PartitionLoss or PairLoss
-
-    Raises
-    ------
-    ValueError
-        If there is no loss of that name, or it is not of this kind; the message lists those there are. If `loss` is
-        None and the partitions were found under several losses.
-    TypeError
-        If `loss` is neither a name nor a record.
+    None stands for the loss that the partitions were found under, and for `default` where that is not known. Where
+    a PartitionLoss is needed, it stands for "vi" if they were found under a NoiseLoss. `kind` is PartitionLoss where a
+    loss between two partitions is needed. Raises ValueError if there is no loss of that name, it is not of this kind,
+    or the partitions were found under several losses; TypeError if `loss` is neither a name nor a record.
     """
     record = _loss_of_name(_own_loss(partitions) or default) if loss is None else _loss_of_name(loss)
     if loss is None and isinstance(record, NoiseLoss) and kind is PartitionLoss:
@@ -89,10 +75,7 @@ def as_loss_of_draws(loss: str | Loss | None, *partitions: Any) -> PartitionLoss
 def as_metric(loss: PartitionLoss, needed_by: str) -> PartitionLoss:
     """Take a loss that is a metric.
 
-    Raises
-    ------
-    ValueError
-        If the loss is not a metric; the message lists the metrics.
+    Raises ValueError if the loss is not a metric; the message lists the metrics.
     """
     if not loss.metric:
         metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)
@@ -115,12 +98,7 @@ def loss_attrs(loss: Loss, prefix: str = "") -> dict[str, str]:
 def loss_from(attrs: Mapping[Any, Any], prefix: str = "") -> Any:
     """Make the loss again whose name and parameters are among these attributes.
 
-    Raises
-    ------
-    KeyError
-        If they are not.
-    ValueError
-        If there is no loss of that name.
+    Raises KeyError if they are not. Raises ValueError if there is no loss of that name.
     """
     name, parameters = attrs[f"{prefix}loss"], json.loads(attrs[f"{prefix}loss_parameters"])
     key = _key(name)

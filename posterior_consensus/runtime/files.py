@@ -24,16 +24,8 @@ _STRETCH = 2**24  # bytes that have one checksum
 def written_whole(path: Path) -> Iterator[Path]:
     """Yield the path of a new file that is renamed to `path` once it is written; a failure leaves the old file whole.
 
-    Links are followed. Devices and pipes are written to themselves.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such directory.
-    IsADirectoryError
-        If `path` is a directory itself.
-    OSError
-        If nothing can be written there.
+    Links are followed. Devices and pipes are written to themselves. Raises FileNotFoundError if there is no such
+    directory. Raises IsADirectoryError if `path` is a directory itself. Raises OSError if nothing can be written there.
     """
     target = path.resolve()
     if path.is_dir():
@@ -54,12 +46,8 @@ def written_whole(path: Path) -> Iterator[Path]:
 def locked(path: Path, lock: Path) -> BaseFileLock:
     """Lock a store, by a file of its own, until the lock is released, also by the end of the process, however it ends.
 
-    Raises
-    ------
-    BlockingIOError
-        If it is locked already.
-    OSError
-        If there can be no lock: without permission, or on a disk that is read-only or has no locks.
+    Raises BlockingIOError if it is locked already. Raises OSError if there can be no lock: without permission, or on a
+    disk that is read-only or has no locks.
     """
     found = FileLock(lock, thread_local=False)  # released by whatever thread closes the store
     try:

@@ -44,10 +44,7 @@ ITEMS_OF_ALL_PAIRS = 10_000  # beyond this many items, quantities of pairs use a
 def budget() -> int:
     """Bytes that a step may take: 4 GB, or what the environment variable POSTERIOR_CONSENSUS_MEMORY says ("500MB").
 
-    Raises
-    ------
-    ValueError
-        If the variable says no size.
+    Raises ValueError if the variable says no size.
     """
     text = os.environ.get(VARIABLE)
     if text is None:
@@ -66,10 +63,7 @@ def fits(n_bytes: float) -> bool:
 def check(n_bytes: float, what: str, hint: str = "") -> None:
     """Raise an error where `what` takes more than the budget; `hint` names a way out other than a larger budget.
 
-    Raises
-    ------
-    MemoryError
-        If it takes more.
+    Raises MemoryError if it takes more.
     """
     if not fits(n_bytes):
         enough = f"{VARIABLE}={in_words(1.05 * n_bytes).replace(' ', '')}"

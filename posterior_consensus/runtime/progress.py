@@ -19,14 +19,7 @@ def track(
 ) -> Iterator[Element]:
     """Yield the steps, showing rich's progress bar once a second has passed, unless another one is shown.
 
-    Parameters
-    ----------
-    steps : iterable
-    description : str
-    progressbar : bool
-        Whether to show anything.
-    n_bytes : sequence of int, optional
-        What each step reads or writes; the bar then counts bytes.
+    `progressbar`: whether to show anything. `n_bytes`: what each step reads or writes; the bar then counts bytes.
     """
     total = sum(n_bytes) if n_bytes is not None else len(steps) if isinstance(steps, Sized) else None
     done = 0

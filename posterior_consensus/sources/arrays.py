@@ -244,17 +244,9 @@ def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
     """Largest deviation from one of sums of probabilities over an axis that rounding explains.
 
     K probabilities rounded to d decimals sum to one within 10^-d K / 2, at most 0.05. The number of significant digits
-    is the largest among the values, so 0.333 and 0.0625 have three. Unrounded values have a tolerance of 1e-5 in
-    double and 1e-3 in single precision; it is never smaller.
-
-    Parameters
-    ----------
-    values : ndarray
-        Probabilities, or logarithms.
-    probabilities : ndarray
-        The probabilities themselves, of the same shape.
-    axis : int
-        Axis of the components.
+    is the largest among the values, so 0.333 and 0.0625 have three. Unrounded values have a tolerance of 1e-5 in double
+    and 1e-3 in single precision; it is never smaller. `values`: probabilities, or logarithms. `probabilities`: the
+    probabilities themselves, of the same shape. `axis`: axis of the components.
     """
     least = SLIGHT if values.dtype.itemsize == 8 else _SINGLE
     n_components = values.shape[axis]

@@ -134,19 +134,10 @@ class LabelBlocks:
 
 @dataclass(frozen=True)
 class Stripe:
-    """A group of draws, and the blocks of items in which they are read.
+    """A group of draws, and the blocks of items in which they are read."""
 
-    Attributes
-    ----------
-    at : tuple of slice
-        Position along the dimensions of draws.
-    rows : ndarray of int64
-        Row numbers of the draws.
-    items : list of slice
-    """
-
-    at: tuple[slice, ...]
-    rows: Integers
+    at: tuple[slice, ...]  # position along the dimensions of draws
+    rows: Integers  # row numbers of the draws
     items: list[slice]
 
 

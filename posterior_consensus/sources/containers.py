@@ -32,10 +32,7 @@ def has_groups(data: object) -> bool:
 def group_dataset(data: Any, group: str) -> xr.Dataset:
     """Return one group of an InferenceData or a DataTree as a Dataset, and a Dataset as it is.
 
-    Raises
-    ------
-    ValueError
-        If there is no such group; the message lists the groups present.
+    Raises ValueError if there is no such group; the message lists the groups present.
     """
     if isinstance(data, xr.Dataset):
         return data
@@ -82,14 +79,8 @@ def _dims_of_arviz(data: Any, group: str) -> tuple[str, ...]:
 def open_tree(path: Path) -> xr.DataTree:
     """Open a NetCDF or Zarr file with its groups.
 
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ValueError
-        If it is neither NetCDF nor Zarr.
-    ImportError
-        If it is a Zarr store and the package zarr is missing.
+    Raises FileNotFoundError if the file does not exist. Raises ValueError if it is neither NetCDF nor Zarr. Raises
+    ImportError if it is a Zarr store and the package zarr is missing.
     """
     if not path.exists():
         raise FileNotFoundError(f"`data` must be a path to a NetCDF or Zarr file; there is no {str(path)!r}.")

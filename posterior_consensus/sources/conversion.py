@@ -117,18 +117,10 @@ def opened(data: Any, where: Where | None = None, *, progressbar: bool = True) -
 def as_source(data: Any, *needing: str) -> PairSource:
     """Find the posterior in data: draws, with allocation probabilities if there are any, or a similarity matrix.
 
-    Parameters
-    ----------
-    data : Summary, PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
-        If a posterior has allocation probabilities, and labels sampled from them, the probabilities are used.
-    needing : str
-        What needs draws, such as ``"loss 'vi'"``.
-
-    Raises
-    ------
-    ValueError
-        If draws are needed but there is only a matrix, if there is no candidate or more than one, and as in
-        :func:`as_partition_draws` and :func:`as_allocation_probabilities`.
+    `data`: if a posterior has allocation probabilities, and labels sampled from them, the probabilities are used.
+    `needing`: what needs draws, such as ``"loss 'vi'"``. Raises ValueError if draws are needed but there is only a
+    matrix, if there is no candidate or more than one, and as in :func:`as_partition_draws` and
+    :func:`as_allocation_probabilities`.
     """
     with opened(data) as (found, where):
         source = find_source(found, where).source
@@ -145,10 +137,7 @@ def as_draws(data: Any) -> PartitionDraws:
 def partition_of(data: Any, partition: Any, name: str = "partition") -> Any:
     """Return the given partition; without one, the consensus of a summary.
 
-    Raises
-    ------
-    ValueError
-        If both are missing.
+    Raises ValueError if both are missing.
     """
     chosen = own_partition(data, partition)
     if chosen is None:
@@ -209,32 +198,15 @@ def found_labels(data: Any, where: Where, *, stay: bool = False) -> tuple[xr.Dat
 
 
 class _Chosen(NamedTuple):
-    """The variable to read.
-
-    Attributes
-    ----------
-    values : DataArray
-    dims : tuple of str
-        Dimensions of the draws.
-    rest : tuple
-        The user's names of the dimensions of items and components, or None.
-    is_soft : bool
-        Whether to read allocation probabilities rather than labels.
-    has_names : bool
-        Whether the dimensions have names of the user's.
-    name : object or None
-        Name of the variable.
-    labels : list of DataArray
-        Label variables next to allocation probabilities.
-    """
+    """The variable to read."""
 
     values: xr.DataArray
-    dims: tuple[str, ...]
-    rest: tuple[str | None, str | None]
-    is_soft: bool
-    has_names: bool
-    name: Any = None
-    labels: Sequence[xr.DataArray] = ()
+    dims: tuple[str, ...]  # dimensions of the draws
+    rest: tuple[str | None, str | None]  # the user's names of the dimensions of items and components, or None
+    is_soft: bool  # whether to read allocation probabilities rather than labels
+    has_names: bool  # whether the dimensions have names of the user's
+    name: Any = None  # name of the variable
+    labels: Sequence[xr.DataArray] = ()  # label variables next to allocation probabilities
 
 
 def _chosen(data: Any, where: Where, *, is_soft: bool | None = None) -> _Chosen:

@@ -28,44 +28,24 @@ class Format(NamedTuple):
 
     Several tables or arrays are chains, and one may be weights, a similarity matrix or runs. Other files, if several,
     are layers.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names in messages.
-    suffixes : tuple of str
-        Ends of the names of files, the usual one first; "" for files that no other row fits.
-    is_it : callable, optional
-        Whether a path has this format, where its suffix does not say.
-    content : callable, optional
-        Read the table or array of a path as it is. The second argument is `var_name`.
-    columns : callable
-        Names of a table's columns, without reading the rest; none of an array, or if there is no such file.
-    read_columns : callable, optional
-        Read these columns of a table. The third argument names those of them that are names of records.
-    is_text : bool
-        Whether a table has no types, so that names of records are read as text.
-    write : callable, optional
-        Write a table with an index to a path.
-    needs : str
-        Package that it needs.
-    opened : callable, optional
-        Give opened data of a path. The second argument is `progressbar`.
-    has_groups : bool
-        Whether `open_tree` reads it, so that a copy can have a group of results.
     """
 
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # names in messages
+    # ends of the names of files, the usual one first; "" for files that no other row fits
     suffixes: tuple[str, ...] = ()
-    is_it: Callable[[str | Path], bool] | None = None
+    is_it: Callable[[str | Path], bool] | None = None  # whether a path has this format, where its suffix does not say
+    # Read the table or array of a path as it is. The second argument is `var_name`.
     content: Callable[[Path, str | None], Content] | None = None
+    # names of a table's columns, without reading the rest; none of an array, or if there is no such file
     columns: Callable[[Path], list[str]] = lambda _: []
+    # Read these columns of a table. The third argument names those of them that are names of records.
     read_columns: Callable[[Path, Sequence[str], Sequence[str]], pd.DataFrame] | None = None
-    is_text: bool = False
-    write: Callable[[pd.DataFrame, Path], object] | None = None
-    needs: str = ""
+    is_text: bool = False  # whether a table has no types, so that names of records are read as text
+    write: Callable[[pd.DataFrame, Path], object] | None = None  # write a table with an index to a path
+    needs: str = ""  # package that it needs
+    # Give opened data of a path. The second argument is `progressbar`.
     opened: Callable[[Path, bool], Any] | None = None
-    has_groups: bool = False
+    has_groups: bool = False  # whether `open_tree` reads it, so that a copy can have a group of results
 
     def fits(self, path: str | Path) -> bool:
         """Whether a path has this format."""

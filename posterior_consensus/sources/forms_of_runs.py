@@ -33,24 +33,13 @@ _FORMS = (
 
 
 class Runs(NamedTuple):
-    """Labels of runs, of which each means something in its own run alone.
+    """Labels of runs, of which each means something in its own run alone."""
 
-    Attributes
-    ----------
-    vectors : iterable of Series or ndarray
-        Labels of each run, in the order of the items.
-    n_runs : int
-    names : Index or None
-        Names of the runs.
-    items : Items
-    unnamed : frozenset of int
-        Positions of columns that the user did not name one by one, of which some may name or count the items.
-    """
-
-    vectors: Iterable[Any]
+    vectors: Iterable[Any]  # labels of each run, in the order of the items
     n_runs: int
-    names: pd.Index | None
+    names: pd.Index | None  # names of the runs
     items: Items
+    # positions of columns that the user did not name one by one, of which some may name or count the items
     unnamed: frozenset[int] = frozenset()
 
 

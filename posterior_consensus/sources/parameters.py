@@ -53,12 +53,8 @@ def component_labels(
 ) -> Numbers:
     """Component of each item (n_draws, n_items), from labels as sampled (None if lost), or sampled from probabilities.
 
-    Raises
-    ------
-    ValueError
-        If allocation probabilities have another number of components, or labels are not numbers of components.
-    TypeError
-        If the labels were renumbered.
+    Raises ValueError if allocation probabilities have another number of components, or labels are not numbers of
+    components. Raises TypeError if the labels were renumbered.
     """
     if draws.counted_draws is None:
         soft = as_soft(draws, "`draws`")
@@ -79,19 +75,9 @@ def component_labels(
 def parameters_by_draw(parameters: Mapping[str, Any], samples: Samples) -> dict[str, Floats]:
     """Parameters as arrays (n_draws, components or 1, features or 1), ``cov`` with a matrix for features.
 
-    Parameters
-    ----------
-    parameters : mapping of str to array_like
-        Numbers, or arrays with the draws first; then components, then features.
-    samples : Samples
-        The draws.
-
-    Raises
-    ------
-    ValueError
-        If parameters have other draws, or differ in components or features.
-    TypeError
-        If a parameter is not numeric.
+    `parameters`: numbers, or arrays with the draws first; then components, then features. `samples`: the draws. Raises
+    ValueError if parameters have other draws, or differ in components or features. Raises TypeError if a parameter is
+    not numeric.
     """
     arrays = {name: _by_draw(name, value, samples) for name, value in parameters.items()}
     n_axes = 4 if "cov" in arrays else max(3, *(array.ndim for array in arrays.values()))
@@ -143,10 +129,7 @@ def has_group(data: Any, group: str) -> bool:
 def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[str] | None) -> Floats:
     """Sum (n_draws,) over a group's variables, or the named variables, and all dimensions but the draws'.
 
-    Raises
-    ------
-    ValueError
-        If the group or variable is missing, or holds other draws.
+    Raises ValueError if the group or variable is missing, or holds other draws.
     """
     dataset = group_dataset(data, group)
     for name in names or ():
@@ -194,10 +177,7 @@ def log_of_draws(data: Any, draws: PartitionDraws) -> LogOfDraws | None:
 def pointwise_log_likelihood(data: Any) -> tuple[Floats, dict[str, npt.NDArray[Any]]]:
     """Log likelihood (chains, draws, observations) of all variables, and the names of chains and draws.
 
-    Raises
-    ------
-    ValueError
-        If the group is missing, or lacks `chain` and `draw`.
+    Raises ValueError if the group is missing, or lacks `chain` and `draw`.
     """
     if not has_groups(data):
         raise TypeError(f"`draws` must be an InferenceData, DataTree or its file; got {type(data).__name__}.")

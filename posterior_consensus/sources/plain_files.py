@@ -16,21 +16,9 @@ from posterior_consensus.sources.tables import by_draw, elements_of, is_counted,
 def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
     """Read a plain file: an array, or a table with an index of chain and draw and a column for each item.
 
-    If columns are elements of variables, such as ``z[1]`` or ``p[1,2]``, other columns are ignored.
-
-    Parameters
-    ----------
-    data : path or sequence of paths
-        Several paths are chains, in order.
-    var_name : str, optional
-        Array of an .npz file, or columns of a table: ``z`` for ``z[1]``, ``z[2]``, ...
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ValueError
-        If it cannot be read or is ambiguous.
+    If columns are elements of variables, such as ``z[1]`` or ``p[1,2]``, other columns are ignored. `data`: several
+    paths are chains, in order. `var_name`: array of an .npz file, or columns of a table: ``z`` for ``z[1]``, ``z[2]``,
+    ... Raises FileNotFoundError if the file does not exist. Raises ValueError if it cannot be read or is ambiguous.
     """
     if isinstance(data, (str, Path)):
         return _read_one(Path(data), var_name)

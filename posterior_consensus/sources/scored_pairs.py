@@ -35,19 +35,11 @@ _EXACT = 2**53  # integers that floats hold
 
 
 class Columns(NamedTuple):
-    """Columns of a table of scored pairs.
+    """Columns of a table of scored pairs."""
 
-    Attributes
-    ----------
-    left, right : list
-        Column of each record's name, after that of its data set if there are several.
-    score : object
-        Column of the probabilities, or of the match weights.
-    """
-
-    left: list[Any]
+    left: list[Any]  # column of each record's name, after that of its data set if there are several
     right: list[Any]
-    score: Any
+    score: Any  # column of the probabilities, or of the match weights
 
 
 def is_table_of_pairs(data: object) -> bool:

@@ -65,17 +65,9 @@ def write_labels(
 ) -> PartitionDraws:
     """Write the labels of all draws to memory or, if they come from disk and are large, to a mapped temporary file.
 
-    Which of both is a fixed rule, independent of free memory.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        Parts that contain each draw once.
-    dtype : dtype
-        It may be larger than needed.
-    beside : Path or None
-        Directory of the temporary file, which is removed when no draws use it or the process ends; by default the
-        system's.
+    Which of both is a fixed rule, independent of free memory. `parts`: parts that contain each draw once. `dtype`: it
+    may be larger than needed. `beside`: directory of the temporary file, which is removed when no draws use it or the
+    process ends; by default the system's.
     """
     shape, file = (samples.n_draws, items.n_items), None
     n_bytes = shape[0] * shape[1] * dtype.itemsize
@@ -286,10 +278,7 @@ def is_store(path: Any) -> bool:
 def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> PartitionDraws:
     """Map the draws in a store, after comparing checksums of the whole file unless this process has just written it.
 
-    Raises
-    ------
-    ValueError
-        If the store is unfinished, damaged or of an older version.
+    Raises ValueError if the store is unfinished, damaged or of an older version.
     """
     if not path.exists():
         raise ValueError(

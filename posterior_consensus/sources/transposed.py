@@ -35,14 +35,8 @@ def rows_are_items(labels: npt.NDArray[Any]) -> bool:
 def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out: str) -> None:
     """Warn if the labels say that rows are items, not draws.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (..., n_draws, n_items)
-        The labels as interpreted, with any names.
-    shape : tuple of int
-        Shape of the user's array.
-    way_out : str
-        The remedy if the array is transposed.
+    `labels` (..., n_draws, n_items): the labels as interpreted, with any names. `shape`: shape of the user's array.
+    `way_out`: the remedy if the array is transposed.
     """
     if rows_are_items(labels):
         n_items = labels.shape[-1]
@@ -122,19 +116,11 @@ def _enough(n_rows: int, n_columns: int) -> tuple[Positions, Positions]:
 
 
 class _Agreement(NamedTuple):
-    """Adjusted Rand index of pairs of vectors.
+    """Adjusted Rand index of pairs of vectors."""
 
-    Attributes
-    ----------
-    mean, lowest : float
-        Mean and lowest decile of all pairs.
-    best : float
-        Sum of both, of all pairs or without vectors that are one label, or nearly so, whichever is largest.
-    """
-
-    mean: float
+    mean: float  # mean and lowest decile of all pairs
     lowest: float
-    best: float
+    best: float  # sum of both, of all pairs or without vectors that are one label, or nearly so, whichever is largest
 
     @property
     def of_all(self) -> float:

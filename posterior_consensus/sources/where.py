@@ -15,12 +15,7 @@ class LogWeights(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """The arguments of a public function that name the variable, with the weights of draws; checked once.
-
-    Attributes
-    ----------
-    weights : array_like, LogWeights or None
-    """
+    """The arguments of a public function that name the variable, with the weights of draws; checked once."""
 
     var_name: str | None = None
     group: str = "posterior"

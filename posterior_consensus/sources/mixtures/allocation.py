@@ -182,10 +182,7 @@ def _check_independent(model: Any, name: str) -> None:
 def choice(labels: list[str], var_name: str | None) -> str:
     """Return the label requested, or the only one.
 
-    Raises
-    ------
-    ValueError
-        If there are several and none is requested.
+    Raises ValueError if there are several and none is requested.
     """
     if var_name is None and len(labels) > 1:
         raise ValueError(f"`var_name` must name the marginalized label; the model has {listing(sorted(labels))}.")
@@ -221,12 +218,7 @@ def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.Dat
 def new_values(core: Any, observed: Any) -> Any:
     """New data of a mixture from `observed`, a dict by name.
 
-    Raises
-    ------
-    TypeError
-        If it is not a dict.
-    ValueError
-        If it contains other names.
+    Raises TypeError if it is not a dict. Raises ValueError if it contains other names.
     """
     if not isinstance(observed, Mapping):
         raise TypeError(f"`observed` must be a dict, {{{core.name!r}: new values}}; got {type(observed).__name__}.")
@@ -238,12 +230,8 @@ def new_values(core: Any, observed: Any) -> Any:
 def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
     """Check new data of a mixture and convert them to its dtype.
 
-    Raises
-    ------
-    ValueError
-        If the number of dimensions differs from the mixture's, or items are absent or missing.
-    TypeError
-        If they are not numeric.
+    Raises ValueError if the number of dimensions differs from the mixture's, or items are absent or missing. Raises
+    TypeError if they are not numeric.
     """
     try:
         values = np.asarray(observed)

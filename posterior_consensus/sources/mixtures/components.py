@@ -58,10 +58,8 @@ def component_draws(
 ) -> tuple[PartitionDraws, Numbers, list[Family]]:
     """From opened data, draws of the allocation, the component of each item, and the components' parameters by family.
 
-    Raises
-    ------
-    ValueError
-        If the model has no mixture, its components have unknown or different families, or parameters vary by item.
+    Raises ValueError if the model has no mixture, its components have unknown or different families, or parameters vary
+    by item.
     """
     check_arguments(model, data)
     var_name, group = where.var_name, where.group

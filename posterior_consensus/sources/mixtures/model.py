@@ -32,10 +32,7 @@ def ancestors(variables: Iterable[Any], blockers: Iterable[Any] = ()) -> Iterato
 def find_mixture(model: Any, var_name: str | None) -> Any:
     """Return the random variable of the requested mixture, or of the only mixture.
 
-    Raises
-    ------
-    ValueError
-        If there is no mixture, several without a name, or none of that name.
+    Raises ValueError if there is no mixture, several without a name, or none of that name.
     """
     mixtures = _mixtures(model)
     chosen = [name for name, core in mixtures.items() if not is_inflated(core)] if var_name is None else [var_name]
@@ -142,10 +139,7 @@ def _nothing(model: Any, mixtures: dict[str, Any]) -> str:
 def value_of(model: Any, core: Any, observed: npt.NDArray[Any] | None) -> Any:
     """The mixture's data as a tensor: new data, observed data with missing values from the posterior, or latent values.
 
-    Raises
-    ------
-    ValueError
-        If the data change at random.
+    Raises ValueError if the data change at random.
     """
     import pytensor.tensor as pt
 

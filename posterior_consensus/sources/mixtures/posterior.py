@@ -30,23 +30,12 @@ _SAME_MODEL = "Build the model as it was sampled from."
 
 @dataclass(frozen=True)
 class ParameterDraws:
-    """Draws of some variables of a model, one row per draw.
+    """Draws of some variables of a model, one row per draw."""
 
-    Attributes
-    ----------
-    values : list of ndarray of shape (n_draws, ...)
-        Values, in the order of the requested variables.
-    sample_dims : tuple of str
-    shape : tuple of int
-        Lengths of the sample dimensions.
-    coords : xarray.Coordinates
-        Coordinates of the sample dimensions.
-    """
-
-    values: list[npt.NDArray[Any]]
+    values: list[npt.NDArray[Any]]  # (n_draws, ...): values, in the order of the requested variables
     sample_dims: tuple[str, ...]
-    shape: tuple[int, ...]
-    coords: xr.Coordinates
+    shape: tuple[int, ...]  # lengths of the sample dimensions
+    coords: xr.Coordinates  # coordinates of the sample dimensions
 
     def where(self, row: int) -> str:
         """Chain and draw of a row, in words."""
@@ -68,10 +57,8 @@ class ParameterDraws:
 def parameter_draws(model: Any, variables: Sequence[Any], dataset: xr.Dataset, group: str) -> ParameterDraws:
     """Read the draws of `variables`, free variables of `model`, from a group of the posterior.
 
-    Raises
-    ------
-    ValueError
-        If the group has no sample dimensions or draws, or a variable is missing, has another shape or has NaN.
+    Raises ValueError if the group has no sample dimensions or draws, or a variable is missing, has another shape or has
+    NaN.
     """
     dims = ("chain", "draw") if {"chain", "draw"} <= set(dataset.dims) else ("sample",)
     if not set(dims) <= set(dataset.dims):
@@ -117,24 +104,12 @@ def _values(model: Any, variable: Any, array: xr.DataArray, dims: tuple[str, ...
 
 @dataclass(frozen=True)
 class Density:
-    """Joint log density of data and allocation, a graph of items x components, and its inputs.
+    """Joint log density of data and allocation, a graph of items x components, and its inputs."""
 
-    Attributes
-    ----------
-    graph : TensorVariable
-        Graph of `inputs` and constants.
-    inputs : list of TensorVariable
-        Inputs that stand for `variables`.
-    variables : list of TensorVariable
-        The free variables needed, in the order of the model.
-    is_heavy : bool
-        Whether NumPy would loop over items in Python.
-    """
-
-    graph: Any
-    inputs: list[Any]
-    variables: list[Any]
-    is_heavy: bool
+    graph: Any  # graph of `inputs` and constants
+    inputs: list[Any]  # inputs that stand for `variables`
+    variables: list[Any]  # the free variables needed, in the order of the model
+    is_heavy: bool  # whether NumPy would loop over items in Python
 
     @classmethod
     def of(cls, model: Any, graph: Any, is_heavy: bool, known: Mapping[Any, Any] | None = None) -> Density:
@@ -181,14 +156,8 @@ def over_draws(
 ) -> tuple[npt.NDArray[np.floating], Floats]:
     """Probabilities (n_draws, *items, components) and log densities (n_draws, *items), from the joint log densities.
 
-    These are computed once per distinct draw.
-
-    Raises
-    ------
-    ValueError
-        If the densities of a draw cannot be computed, are 0 for all components, or are not one per item.
-    MemoryError
-        If the result does not fit.
+    These are computed once per distinct draw. Raises ValueError if the densities of a draw cannot be computed, are 0
+    for all components, or are not one per item. Raises MemoryError if the result does not fit.
     """
     n_draws = int(np.prod(draws.shape))
     first, repeats = draws.distinct()
@@ -253,10 +222,7 @@ def _normalized_in_draw(
 def dtype_that_fits(shape: tuple[int, ...]) -> type[np.floating]:
     """Double precision if two copies fit in memory, else single precision.
 
-    Raises
-    ------
-    MemoryError
-        If neither fits.
+    Raises MemoryError if neither fits.
     """
     count = 2 * float(np.prod([float(length) for length in shape]))
     for dtype in (np.float64, np.float32):
