@@ -110,9 +110,13 @@ def test_parameters_that_many_functions_have_are_declared_once():
         assert own <= known.keys() and all(
             (name, one) in found for one in (parameters.SHARED.keys() & known.keys()) - own
         )
-    for (_, names), (function, _) in found.items():
+    hints = {}
+    for (of, names), (function, _) in found.items():
         for name in names.split(", "):
-            assert inspect.signature(function).parameters[name].default == parameters.SHARED[names].default
+            parameter = inspect.signature(function).parameters[name]
+            assert parameter.default == parameters.SHARED[names].default
+            hints.setdefault((name, of in FIGURES), set()).add(str(parameter.annotation))
+    assert not {name: types for (name, of_figure), types in hints.items() if len(types) > 1 and not of_figure}
 
 
 def test_help_names_the_type_of_a_seed():
