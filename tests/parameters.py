@@ -25,8 +25,11 @@ class Shared(NamedTuple):
 
 
 SHARED = {
-    "ax": Shared("matplotlib.axes.Axes, optional", "Axes to plot on; by default those of a new figure."),
     "figsize": Shared("(float, float), optional", "Width and height of a new figure in inches."),
+    "figsize, ax": Shared(
+        "(float, float) and matplotlib.axes.Axes, optional",
+        "Width and height of a new figure in inches, or the axes to plot on.",
+    ),
     "first_label": Shared(
         "{0, 1}, optional",
         "Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; "

@@ -40,10 +40,8 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
         label vector of shape (n_items,). In results of :func:`align_partitions`, items that a partition lacks are
         "absent". A CredibleBall stands for its upper vertical bound, partition and lower vertical bound, Particles for
         their partitions, the largest weight first.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------

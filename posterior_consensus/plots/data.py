@@ -156,10 +156,8 @@ def plot_data(
         Features to plot: columns of the data, or coordinates of the items, such as time. By default all columns; if
         there are more than two, their first two principal components. For an array without names, `features` can name
         all of its columns instead.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------

@@ -22,10 +22,8 @@ def plot_experts(
     ----------
     prob : float, optional
         Probability of the intervals; by default ArviZ's setting ``rcParams["stats.ci_prob"]``.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------
@@ -98,10 +96,8 @@ def plot_expert_views(
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the first view, as in the data, or along a coordinate of the items (its name
         or its values), such as time or position along a genome.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------

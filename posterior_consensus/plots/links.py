@@ -207,10 +207,8 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     ----------
     links : Links
         The result of :func:`links`.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------

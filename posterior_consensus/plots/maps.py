@@ -65,10 +65,8 @@ def plot_draws_map(
         their loss.
     n_draws : int
         Largest number of draws shown, evenly spaced along each chain.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------
@@ -291,10 +289,8 @@ def plot_items_map(
     centred : bool
         As in :func:`item_embedding`: True for classical scaling; False for the singular value decomposition without
         centring, in which items with few co-members are near the origin.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------

@@ -40,10 +40,8 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     ----------
     cmap : str or matplotlib.colors.Colormap, optional
         Colours from the nearest to the farthest neighbours; by default blues that fade into the page.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------
@@ -312,10 +310,8 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
 
     Parameters
     ----------
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------
@@ -366,10 +362,8 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
 
     Parameters
     ----------
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------

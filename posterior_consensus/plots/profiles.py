@@ -43,10 +43,8 @@ def plot_cluster_profiles(
         Partition of the items, typically the consensus.
     cmap : str or matplotlib.colors.Colormap
         Colours of the means of several features, from two standard deviations below the mean to two above.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------
@@ -168,10 +166,8 @@ def plot_cluster_summary(
     ----------
     parameter : str, optional
         Name of the parameter, such as "mu" or "mu[petal length]". By default the first.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------

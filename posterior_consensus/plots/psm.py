@@ -93,10 +93,8 @@ def plot_psm(
         of neighbours in one cluster is outlined.
     cmap : str or matplotlib.colors.Colormap
         Colours of the similarities from 0 to 1.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure. Only for one matrix.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on. Only for one matrix.
     axes : array of matplotlib.axes.Axes, optional
         Axes for each chain, with ``by="chain"``; by default those of a new figure.
 

@@ -129,10 +129,8 @@ def plot_credible_ball(
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the partition, as in the data, or along a coordinate of the items (its name or
         its values), such as time or position along a genome.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------
@@ -195,10 +193,8 @@ def plot_particles(
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the heaviest particle, as in the data, or along a coordinate of the items (its
         name or its values), such as time or position along a genome.
-    figsize : (float, float), optional
-        Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
 
     Returns
     -------
