@@ -130,14 +130,17 @@ def test_each_claim_is_in_the_print_the_findings_and_the_text_for_a_paper(told):
         assert all(sentence in findings for sentence in claim.with_advice) and claim.methods in methods
 
 
-def test_a_new_claim_appears_in_every_text(monkeypatch, tmp_path):
+@pytest.mark.parametrize("kind", ["draws", "scored pairs"])
+def test_a_new_claim_appears_in_every_text(kind, monkeypatch, tmp_path):
     """A claim that is added to the topics, and to nothing else."""
 
-    def pairs(summary):
+    def fifteen(*_):
         return claims.Claim("pairs", "15 of them", ["There are 15 pairs."], "There were 15 pairs.", "Count them.")
 
-    monkeypatch.setattr(about_draws, "_TOPICS", (*about_draws._TOPICS, pairs))
-    summary = pc.summarize(draws_of(np.random.default_rng(3)), **QUIET)
+    rng, topics = np.random.default_rng(3), about_draws if kind == "draws" else about_pairs
+    source = draws_of(rng) if kind == "draws" else random_scored_pairs(rng, 6)[0]
+    monkeypatch.setattr(topics, "_TOPICS", (*topics._TOPICS, fifteen))
+    summary = pc.summarize(source, random_seed=1, progressbar=False)
     assert "pairs " in repr(summary) and "15 of them" in repr(summary)
     assert "There are 15 pairs. Count them." in summary.findings()
     assert "There were 15 pairs." in summary.methods_text() and "Count them" not in summary.methods_text()

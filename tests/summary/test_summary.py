@@ -15,7 +15,6 @@ from numpy.testing import assert_array_equal
 import posterior_consensus as pc
 from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.plots.four_panels import number_or_sizes
-from posterior_consensus.summary.report import page as report_page
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check
 
@@ -131,7 +130,7 @@ def test_report_stands_alone(summary, undrawn, tmp_path):
 
 
 def test_a_path_that_cannot_be_written_is_refused_before_the_work(summary, tmp_path, monkeypatch):
-    monkeypatch.setattr(report_page, "_page", lambda *_, **__: pytest.fail("the report was made"))
+    monkeypatch.setattr("posterior_consensus.summary.summary.page", lambda *_, **__: pytest.fail("the report was made"))
     with pytest.raises(FileNotFoundError, match="`path` .*'.*none/report.html'"):
         summary.to_html(tmp_path / "none" / "report.html")
     with pytest.raises(IsADirectoryError, match="`path` .*directory"):
