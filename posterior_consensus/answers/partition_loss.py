@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import all_losses, judged_labels, loss_and_error, loss_matrix
+from posterior_consensus.ensemble.expectation import all_losses, judged_labels, labels_for, loss_and_error, loss_matrix
 from posterior_consensus.ensemble.items import Items, items_named_in, two_partitions
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
@@ -161,9 +161,9 @@ def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: Partitio
         f"The matrix of losses of {draws.n_draws} {words.draws} against {others.n_draws}",
         f"Take fewer {words.draws}, such as `draws.take(slice(None, None, 10))`.",
     )
-    if isinstance(loss, NoiseLoss):
-        return loss_matrix(draws.marked_labels(), others, loss)
-    return all_losses(draws, loss) if others is draws else loss_matrix(draws.labels, others, loss)
+    if others is draws and isinstance(loss, PartitionLoss):
+        return all_losses(draws, loss)
+    return loss_matrix(labels_for(draws, loss), others, loss)
 
 
 def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws:

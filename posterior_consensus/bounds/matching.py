@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import loss_matrix
+from posterior_consensus.ensemble.expectation import labels_for, loss_matrix
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.results.work import Info
@@ -89,7 +89,7 @@ def _block_size(seconds_a_draw: float, n_items: int) -> int:
 def _matched(draws: PartitionDraws, loss: PartitionLoss | NoiseLoss, rows: np.ndarray) -> float:
     """What the draws of a block add to the bound."""
     weights, some = draws.weights[rows], draws.labels_only().take(rows)
-    losses = loss_matrix(some.marked_labels() if loss.has_noise else some.labels, some, loss)
+    losses = loss_matrix(labels_for(some, loss), some, loss)
     if draws.samples.is_weighted:
         total = weights.sum()
         return float(weights @ losses @ weights) / (2 * total) if total > 0 else 0.0

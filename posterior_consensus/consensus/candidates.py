@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from posterior_consensus.consensus.selection import Candidate, Task, allowed, filled, small_matrix
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
-from posterior_consensus.ensemble.expectation import least_loss, mean_between
+from posterior_consensus.ensemble.expectation import labels_for, least_loss, mean_between
 from posterior_consensus.ensemble.partitions import (
     Labels,
     canonical_labels,
@@ -49,7 +49,7 @@ def enumeration(draws: PairSource, loss: Loss, task: Task) -> Candidate:
 
 def best_draw(draws: PartitionDraws, loss: Loss, task: Task) -> Candidate:
     """Find the draw of minimum expected loss against all draws; equal draws are evaluated once."""
-    labels = (draws.marked_labels() if loss.has_noise else draws.labels)[draws.weights > 0]
+    labels = labels_for(draws, loss)[draws.weights > 0]
     candidates = allowed(labels[np.sort(distinct_rows(labels)[0])], task)
     if len(candidates) == 0:
         limit = f"at most {task.max_clusters}" if task.n_clusters is None else f"{task.n_clusters}"

@@ -37,6 +37,11 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, own, drawn)
 
 
+def labels_for(draws: PartitionDraws, loss: Loss) -> npt.NDArray[Any]:
+    """Labels (N, n) of draws as the loss counts them: -1 for noise if it has some."""
+    return draws.marked_labels() if loss.has_noise else draws.labels
+
+
 def _losses_with_noise(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: NoiseLoss) -> Floats:
     """:func:`loss_matrix` where partitions or draws have noise."""
     joining, separating = (loss.binder.numerator[term] for term in "BC")

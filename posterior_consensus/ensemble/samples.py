@@ -61,6 +61,7 @@ class Samples(ABC):
     named: bool = True
 
     words: ClassVar[Words]
+    attrs: ClassVar[dict[str, int]] = {}  # by which `along` knows independent runs
 
     @staticmethod
     def of_one_chain(n_draws: int) -> ChainSamples:
@@ -80,9 +81,9 @@ class Samples(ABC):
         return self.weights.size
 
     @property
-    @abstractmethod
     def has_errors(self) -> bool:
-        """Whether there are enough draws in each chain, or enough runs, for Monte Carlo standard errors."""
+        """Whether there are four draws in each chain, or four runs, enough for Monte Carlo standard errors."""
+        return min(rows.size for rows in self.sequences) >= FEWEST_DRAWS
 
     @cached_property
     def is_weighted(self) -> bool:
@@ -103,11 +104,6 @@ class Samples(ABC):
         """Build a DataArray of one value per draw, shape (n_draws,), with the draws' coordinates and weights."""
         return xr.DataArray(values, self.coords_and_weights, ("sample",), name, attrs | self.attrs)
 
-    @property
-    def attrs(self) -> dict[str, int]:
-        """Attributes by which :meth:`along` knows independent runs."""
-        return {}
-
     @cached_property
     def chains(self) -> list[npt.NDArray[np.intp]]:
         """Row numbers of each chain's draws, in the order in which chains appear; or of each group of runs, sorted."""
@@ -124,9 +120,14 @@ class Samples(ABC):
         """Row numbers of draws of which each is like those before it: :attr:`chains`; none of independent runs."""
 
     @property
-    @abstractmethod
     def sequences(self) -> list[npt.NDArray[np.intp]]:
         """Row numbers of draws that may be cut into parts: each of :attr:`chains`, or all independent runs together."""
+        return self.series or [np.arange(self.n_draws)]
+
+    @property
+    def has_chains(self) -> bool:
+        """Whether there are chains, or several groups of runs, to speak of."""
+        return len(self.chains) > 1 or bool(self.series)
 
     @property
     def chain_names(self) -> list[Any]:
@@ -465,9 +466,7 @@ class Samples(ABC):
         lengths = ", ".join(sorted({f"{rows.size:,}" for rows in self.chains}))
         words, weighted = self.words, f", weighted: {self.about_weights}" if self.is_weighted else ""
         lines = [(words.draws, f"{self.n_draws:,}{weighted}")]
-        if len(self.chains) == 1 and not self.series:
-            return lines
-        return [*lines, (words.chains, f"{len(self.chains)} of {lengths} {words.draws}")]
+        return [*lines, (words.chains, f"{len(self.chains)} of {lengths} {words.draws}")] if self.has_chains else lines
 
     def by_chain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Stack values of shape (..., n_draws) by chain, (..., n_chains, n); n is the length of the shortest."""
@@ -548,21 +547,11 @@ class ChainSamples(Samples):
 
     words: ClassVar[Words] = DRAWS
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether each chain has four draws, enough for Monte Carlo standard errors."""
-        return self.shortest >= FEWEST_DRAWS
-
     def _order_of_chains(self, first: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return np.argsort(first)
 
     @property
     def series(self) -> list[npt.NDArray[np.intp]]:
-        """The :attr:`chains`."""
-        return self.chains
-
-    @property
-    def sequences(self) -> list[npt.NDArray[np.intp]]:
         """The :attr:`chains`."""
         return self.chains
 
@@ -602,16 +591,7 @@ class RunSamples(Samples):
     """
 
     words: ClassVar[Words] = RUNS
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether there are four runs, enough for standard errors."""
-        return self.n_draws >= FEWEST_DRAWS
-
-    @property
-    def attrs(self) -> dict[str, int]:
-        """Attributes by which :meth:`along` knows independent runs."""
-        return {_INDEPENDENT: 1}
+    attrs: ClassVar[dict[str, int]] = {_INDEPENDENT: 1}
 
     def _order_of_chains(self, first: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return np.arange(first.size)
@@ -620,11 +600,6 @@ class RunSamples(Samples):
     def series(self) -> list[npt.NDArray[np.intp]]:
         """None, as runs have no order."""
         return []
-
-    @property
-    def sequences(self) -> list[npt.NDArray[np.intp]]:
-        """All runs together."""
-        return [np.arange(self.n_draws)]
 
     def _n_batches(self, length: int) -> int:
         return length
@@ -659,9 +634,8 @@ def _error_of_probability(probability: Floats, error: Floats, size: Floats) -> F
     own = np.divide(square, spread, out=np.zeros(spread.shape), where=spread > 0)
     visits = np.divide(np.square(spread), square, out=np.zeros(spread.shape), where=square > 0)
     inverse = np.where(own > 1 / size, own, (spread + _ADDED / size) / (visits + _ADDED))
-    inverse = np.minimum(
-        inverse, 1.0
-    )  # large weights leave less than a draw, whose probability would vary beyond 0 or 1
+    # Large weights leave less than a draw, whose probability would vary beyond 0 or 1.
+    inverse = np.minimum(inverse, 1.0)
     shrunk = (probability + _ADDED / 2 * inverse) / (1.0 + _ADDED * inverse)
     known = np.sqrt(shrunk * (1.0 - shrunk) * inverse)
     return np.where(np.isnan(error), np.nan, known)
@@ -693,10 +667,8 @@ def reordered_by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name:
             order = positions(names, given.indexes[dim])
             if order is None:
                 why = difference(names, given.indexes[dim], f"{dim}s")
-                paired = _PAIRED.format("Draw")
-                raise ValueError(
-                    f"{name} must be of the same draws; the coordinates of {dim!r} differ: {why}. {paired}"
-                )
+                of = f"{name} must be of the same draws; the coordinates of {dim!r} differ: {why}."
+                raise ValueError(f"{of} {_PAIRED.format('Draw')}")
             given = given.isel({dim: order})
     return given
 

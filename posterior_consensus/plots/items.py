@@ -199,7 +199,7 @@ def plot_item_uncertainty(
         share = items.noise.values[row.at]
         (called,) = np.nonzero(share)
         area = float(np.clip(room, 2.5, 4)) ** 2
-        ax.scatter(called, share[called], area, ink(), "x", linewidths=0.8, zorder=2.6, clip_on=False)
+        ax.scatter(called, share[called], area, ink(), marker="x", linewidths=0.8, zorder=2.6, clip_on=False)
         shares.append(frame.point("share as noise", "x", ink(), markersize=4))
     ax.set(ylim=(0, 1.02), ylabel=f"mean {items.words.similarity}")
     name_row(ax, row, [str(name) for name in items.names])

@@ -140,7 +140,7 @@ def plot_draws_map(
             _draw_number(ax, symbol, x, y)
             continue
         area = 190 if symbol == "*" else 80
-        ax.scatter(x, y, area, colours.MARK, symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
+        ax.scatter(x, y, area, colours.MARK, marker=symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
     unit, words = f", {metric.unit}" if metric.unit else "", draws.samples.words
     ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
@@ -225,7 +225,7 @@ class _Group(NamedTuple):
 def _by_chain(shown: PartitionDraws) -> list[_Group]:
     samples, n_chains = shown.samples, len(shown.samples.chains)
     labels = colours.chain_labels(samples.chain_names, samples.words.draws, samples.words.chain)
-    if n_chains == 1 and not samples.series:
+    if not samples.has_chains:
         labels = [samples.words.draws]
     return [
         _Group(rows, colours.chain_colour(k, n_chains), colours.chain_marker(k, n_chains), label)

@@ -130,7 +130,7 @@ def draws_line(samples: Samples, source: str = "") -> str:
     chains = display.counted(len(samples.chains), samples.words.chain)
     kind = " weighted" * samples.is_weighted + samples.words.independent
     text = f"{samples.n_draws:,}{kind}"
-    if samples.series or len(samples.chains) > 1:
+    if samples.has_chains:
         text += f"{',' * bool(kind)} {samples.words.either('from', 'of')} {chains}"
     about = _by_group(samples), samples.about_weights if samples.is_weighted else "", source
     return f"{text} ({'; '.join(said)})" if (said := [*filter(None, about)]) else text
@@ -141,7 +141,7 @@ def draws_in_words(samples: Samples) -> str:
     words, number = samples.words, len(samples.chains)
     kind = f"{' weighted' * samples.is_weighted}{words.independent} {words.draw}"
     text = counted(samples.n_draws, kind.strip())
-    if samples.series or number > 1:
+    if samples.has_chains:
         text = f"{text} of {counted(number, words.chain)}"
     text += f" ({groups})" if (groups := _by_group(samples)) else ""
     return f"{text} ({samples.about_weights})" if samples.is_weighted else text

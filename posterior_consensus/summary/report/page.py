@@ -130,7 +130,7 @@ def page(summary: SummaryRecord, *, progressbar: bool) -> str:
 def _section_on_chains(summary: SummaryRecord) -> dict[str, str]:
     """Section on the convergence of chains, or on the groups of runs, if there are several."""
     samples = summary.draws.samples
-    if len(samples.chains) == 1 and not samples.series:
+    if not samples.has_chains:
         return {}
     heading = summary.words.either("Convergence", "Comparison of groups")
     return {heading: spoken_table(summary, summary.diagnosis.to_dataframe())}

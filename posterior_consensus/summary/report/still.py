@@ -51,7 +51,7 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures by heading; with links, omit figures with a block or bar per cluster."""
     sections = {} if summary.links is not None else _of_clusters(summary)
     words, samples = summary.words, summary.draws.samples
-    agree = f"Agreement of the {words.chains if len(samples.chains) > 1 or samples.series else words.draws}"
+    agree = f"Agreement of the {words.chains if samples.has_chains else words.draws}"
     sections[agree] = list(_of_chains(summary))
     if summary.modes is not None and summary.modes.n_particles > 1:
         groups = f"{words.group}s of {words.draws}"
