@@ -192,12 +192,12 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss)
     Where the loss is no mean over draws, or there are none, error and sample size are NaN, or those of the jackknife
     over runs that lack items.
     """
-    losses = _losses_by_draw(source, partitions, loss)
-    if losses is None:
+    draws, by_draw = source.draws, loss.by_draw()
+    if draws is None or by_draw is None:
         expected = mean_loss(source, partitions, loss)
         return MeanLoss(expected, *_errors_over_runs(source, partitions, loss)[:2], None)
-    samples = source.as_draws().samples
-    return MeanLoss(samples.mean(losses), *samples.mcse_and_ess(losses), losses)
+    losses = draw_losses(partitions, draws, by_draw)
+    return MeanLoss(draws.samples.mean(losses), *draws.samples.mcse_and_ess(losses), losses)
 
 
 def doubt_of_losses(draws: PartitionDraws, losses: Floats) -> str | None:
@@ -219,13 +219,13 @@ def compared_losses(
     source: PairSource, partitions: npt.NDArray[Any], loss: Loss, reference: int | None = None
 ) -> ComparedLosses:
     """Return what :func:`loss_and_error` does, and the differences to a row over the same draws; None for the least."""
-    losses = _losses_by_draw(source, partitions, loss)
-    if losses is None:
+    draws, by_draw = source.draws, loss.by_draw()
+    if draws is None or by_draw is None:
         expected = mean_loss(source, partitions, loss)
         own = int(expected.argmin()) if reference is None else reference
         mcse, ess, of_more = _errors_over_runs(source, partitions, loss, own)
         return ComparedLosses(expected, mcse, expected - expected[own], of_more, ess)
-    samples = source.as_draws().samples
+    samples, losses = draws.samples, draw_losses(partitions, draws, by_draw)
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin() if reference is None else reference]
     mcse, ess = samples.mcse_and_ess(losses)
@@ -248,12 +248,6 @@ def _errors_over_runs(
 def _(source: RunsWithMissing, partitions: npt.NDArray[Any], loss: Loss, own: int = 0) -> tuple[Floats, Floats, Floats]:
     values = source.jackknife(lambda one: mean_loss(one, partitions, loss))
     return (*source.samples.mcse_and_ess(values), source.samples.mcse(values - values[own]))
-
-
-def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:
-    """:func:`draw_losses`, or None where the loss is no mean over draws, or there are none."""
-    draws, by_draw = source.draws, loss.by_draw()
-    return None if draws is None or by_draw is None else draw_losses(partitions, draws, by_draw)
 
 
 def loss_of_pairs(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
