@@ -135,7 +135,7 @@ def short_summary(monkeypatch):
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
     monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", ParticleLimits(most_labels=1000))
     for name, most in {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}.items():
-        for module in ("plots.frame", "summary.facts"):
+        for module in ("plots.frame", "summary.about_draws"):
             monkeypatch.setattr(f"posterior_consensus.{module}.{name}", most, raising=False)
     monkeypatch.setattr("posterior_consensus.summary.report.still._MOST_LISTED", 20)
     monkeypatch.setattr("posterior_consensus.bounds.certificate.BYTES_A_PAIR", 1e9)
