@@ -1,4 +1,3 @@
-import html
 import os
 from pathlib import Path
 
@@ -8,17 +7,15 @@ import xarray as xr
 from hypothesis import settings
 
 import posterior_consensus as pc
+from posterior_consensus.summary import steps
 from tests.approved import Approved
 from tests.catalogue.posteriors import recovered
+from tests.helpers import draw_nothing
 
 # The first example compiles kernels, hence no deadline.
 settings.register_profile("repeated", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("random", settings.get_profile("repeated"), derandomize=False)
 settings.load_profile("repeated")
-
-EMPTY = (  # a picture
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
-)
 
 # Directories and files that meet ArviZ, PyMC, pandas and xarray, whose versions differ between Python 3.11 and 3.13.
 UPSTREAM = {"diagnostics", "ensemble", "results", "sources", "test_conversion.py", "test_integration.py"}
@@ -118,9 +115,16 @@ def posterior(arviz, z):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Reports with an empty picture in place of each figure, whose drawing takes most of the time."""
+    draw_nothing(monkeypatch)
 
-    def figure(plot, *_, text, **__):
-        text = html.escape(text)
-        return f'<figure><img alt="{text}" src="{EMPTY}"><figcaption>{text}</figcaption></figure>'
 
-    monkeypatch.setattr("posterior_consensus.summary.report.still.figure", figure)
+@pytest.fixture
+def short_look(monkeypatch):
+    """Summaries whose search for groups of draws, a third of their work, ends after the first."""
+    monkeypatch.setattr(steps, "_EFFORT", steps._EFFORT._replace(most_work=1.0))
+
+
+@pytest.fixture
+def still(undrawn, monkeypatch):
+    """Reports as they are without bokeh: nothing to click, and no search for partitions to choose from."""
+    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)

@@ -1,5 +1,6 @@
 """What several test files need that is no fixture."""
 
+import html
 import importlib.util
 import re
 import sys
@@ -66,6 +67,22 @@ def check_all(function, cases):
         except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001 (all are listed below)
             failures.append(f"{argument!r}: {failure}")
     assert not failures, "\n".join(failures)
+
+
+EMPTY = (  # a picture
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
+
+
+def draw_nothing(monkeypatch):
+    """Let reports have an empty picture in place of each figure."""
+
+    def figure(plot, *_, text, **__):
+        text = html.escape(text)
+        return f'<figure><img alt="{text}" src="{EMPTY}"><figcaption>{text}</figcaption></figure>'
+
+    for page in ("still", "pairs"):
+        monkeypatch.setattr(f"posterior_consensus.summary.report.{page}.figure", figure)
 
 
 class Impatient(threading.Timer):

@@ -53,41 +53,48 @@ def draws(size, dim, weights=None):
     return labels, reference.similarity(labels_of(size), weights)
 
 
-def weighted(size, dim):
-    weights = np.random.default_rng(3).exponential(size=SIZES[size][0])
-    weights[1::3] = 0.0
-    return draws(size, dim, weights)
+def weighted(make):
+    """Of the same kind, with a weight for each draw, many of which are zero."""
+
+    def made(size, dim):
+        weights = np.random.default_rng(3).exponential(size=SIZES[size][0])
+        weights[1::3] = 0.0
+        return make(size, dim, weights)
+
+    return made
 
 
-def soft(size, dim):
+def soft(size, dim, weights=None):
     n_draws, n_items = SIZES[size]
     p = np.random.default_rng(4).dirichlet(np.full(1 if size == "one cluster" else 3, 0.5), (n_draws, n_items))
     given = xr.DataArray(p, dims=("b", dim, "k"), coords=names_of(n_items, dim))
-    matrix = np.einsum("tik,tjk->ij", p, p) / n_draws
+    matrix = np.average(np.einsum("tik,tjk->tij", p, p), axis=0, weights=weights)
     np.fill_diagonal(matrix, 1.0)
-    return pc.as_allocation_probabilities(given, sample_dims=("b",), item_dim=dim, component_dim="k"), matrix
+    dims = {"sample_dims": ("b",), "item_dim": dim, "component_dim": "k"}
+    return pc.as_allocation_probabilities(given, weights=weights, **dims), matrix
 
 
-def runs(size, dim):
-    found, matrix = draws(size, dim)
+def runs(size, dim, weights=None):
+    found, matrix = draws(size, dim, weights)
     return pc.as_runs(found), matrix
 
 
-def soft_runs(size, dim):
-    found, matrix = soft(size, dim)
+def soft_runs(size, dim, weights=None):
+    found, matrix = soft(size, dim, weights)
     return replace(found, samples=RunSamples(found.samples.chain, found.samples.draw, found.weights)), matrix
 
 
-def noisy(size, dim):
+def noisy(size, dim, weights=None):
     labels = labels_of(size)
     noise = np.random.default_rng(5).random(labels.shape) < (0.3 if labels.shape[1] > 1 else 0.0)
     noise[0, 0] = labels.shape != (1, 1)
     items = Items(labels.shape[1], dim, names_of(labels.shape[1], dim))
     coded = ArrayLabels(*canonical_with_noise(np.where(noise, 0, labels + 1).astype(np.uint8), 6))
     together = (labels[:, :, np.newaxis] == labels[:, np.newaxis]) & ~noise[:, :, np.newaxis] & ~noise[:, np.newaxis]
-    matrix = together.mean(axis=0)
+    matrix = np.average(together, axis=0, weights=weights)
     np.fill_diagonal(matrix, 1.0)
-    return NoisyRuns.of_codes(coded, pc.as_runs(labels).samples, items), matrix
+    samples = pc.as_partition_draws(pc.as_runs(labels), weights=weights).samples
+    return NoisyRuns.of_codes(coded, samples, items), matrix
 
 
 def incomplete(size, dim):
@@ -125,11 +132,15 @@ def scored(unscored):
 
 KINDS = {
     "labels": draws,
-    "weighted labels": weighted,
+    "weighted labels": weighted(draws),
     "allocation probabilities": soft,
     "runs": runs,
     "runs of allocation probabilities": soft_runs,
     "runs with noise": noisy,
+    "weighted probabilities": weighted(soft),
+    "weighted runs": weighted(runs),
+    "weighted runs of probabilities": weighted(soft_runs),
+    "weighted runs with noise": weighted(noisy),
     "runs with missing items": incomplete,
     "matrix": matrix_alone,
     "scored pairs": scored(0.0),
@@ -143,8 +154,22 @@ def posterior(kind, size):
     return KINDS[kind](size, DIMS[(list(KINDS).index(kind) + list(SIZES).index(size)) % len(DIMS)])
 
 
-CASES = [(kind, size) for kind in KINDS for size in SIZES]
-of_every_kind = pytest.mark.parametrize(("kind", "size"), CASES)
+def of_every_kind(test):
+    """Ask every kind, in all sizes."""
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def asked(kind):
+        for size in SIZES:
+            try:
+                test(kind, size)
+            except BaseException as failure:
+                failure.add_note(f"of {kind}, {size}")
+                raise
+
+    asked.__doc__ = test.__doc__
+    return asked
+
+
 close = {"rtol": 0, "atol": 1e-12}
 
 
@@ -161,8 +186,9 @@ def partitions(n):
     return np.array([canonical_labels(rng.integers(0, k, n)) for k in (1, 2, 3, 5, 40)])
 
 
+@pytest.mark.usefixtures("budget")
 @of_every_kind
-def test_the_matrix_its_rows_and_products(kind, size, budget):
+def test_the_matrix_its_rows_and_products(kind, size):
     source, matrix = posterior(kind, size)
     n = source.n_items
     assert_allclose(source.similarity(), matrix, **close)
@@ -199,8 +225,9 @@ def test_sums_over_clusters(kind, size):
         assert_allclose(mean_loss(source, several, loss), expected, **close)
 
 
+@pytest.mark.usefixtures("budget")
 @of_every_kind
-def test_pairs_and_the_nearest_items(kind, size, budget):
+def test_pairs_and_the_nearest_items(kind, size):
     source, matrix = posterior(kind, size)
     n = source.n_items
     for threshold in (0.0, 0.3, 0.7, 0.9999):

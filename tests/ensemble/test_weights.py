@@ -117,7 +117,7 @@ def certain(weights):
     return labels, pc.as_partition_draws(labels.reshape(N_CHAINS, LENGTH, N_ITEMS), weights=weights)
 
 
-def test_every_function_takes_them(undrawn, tmp_path):
+def test_every_function_takes_them(still, tmp_path):
     labels, draws = certain(UNLIKE)
     functions = functions_of(draws, PARTITION).items()
     found = {name: function() for name, function in functions if not name.startswith("plot_")}
@@ -142,7 +142,7 @@ def test_every_figure_takes_them():
             plt.close("all")
 
 
-def test_allocation_probabilities_take_them(undrawn, tmp_path):
+def test_allocation_probabilities_take_them(still, tmp_path):
     rng = np.random.default_rng(6)
     soft = rng.dirichlet(np.full(3, 0.1), size=(N_CHAINS, LENGTH, N_ITEMS))
     soft[:, :, :3] = [1.0, 0.0, 0.0]
@@ -174,7 +174,9 @@ def summary_of(draws):
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_posteriors_of_other_kinds(kind, undrawn, tmp_path):
+def test_posteriors_of_other_kinds(kind, request, tmp_path):
+    """The report of one with the pictures that answer clicks."""
+    request.getfixturevalue("undrawn" if kind == "one that counts" else "still")
     labels, weights = OTHERS[kind]
     draws = pc.as_partition_draws(labels, weights=weights)
     summary = summary_of(draws)
@@ -214,7 +216,7 @@ def test_effective_draws_are_kish_s(rng):
 
 
 @pytest.mark.parametrize("share", [0.996, 1 - 1e-9])
-def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, undrawn, tmp_path):
+def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, still, tmp_path):
     draws = one_heavy(rng, share)
     summary = summary_of(draws)
     verdict, size = summary.diagnosis.verdict, f"{draws.samples.effective_draws:.4g}"

@@ -357,7 +357,7 @@ def test_layers_claim_of_their_chains_what_holds_of_each(rng):
 
 
 @pytest.mark.parametrize("kind", ["chains", "pairs"])
-def test_a_report_has_every_finding_and_the_text_for_a_paper(kind, tmp_path):
+def test_a_report_has_every_finding_and_the_text_for_a_paper(kind, still, tmp_path):
     rng = np.random.default_rng(3)
     source = draws_of(rng) if kind == "chains" else random_scored_pairs(rng, 6)[0]
     summary = pc.summarize(source, random_seed=1, progressbar=False)

@@ -14,7 +14,7 @@ from PIL import Image
 
 import posterior_consensus as pc
 from posterior_consensus.summary.report import choices, payload, still
-from tests.helpers import array
+from tests.helpers import array, draw_nothing
 
 pytest.importorskip("bokeh")
 
@@ -50,34 +50,56 @@ def unpacked(summary, *more, of=payload.payload_of):
     return meta, arrays
 
 
-def test_the_page_loads_nothing_and_runs_no_name(summary, undrawn, monkeypatch, tmp_path):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    one, two = (summary.to_html(tmp_path / name).read_bytes() for name in ("one.html", "two.html"))
-    assert one == two
-    page = one.decode()
+@pytest.fixture(scope="module")
+def written(summary, tmp_path_factory):
+    """The page with progress bars, the page without, and which of its searches showed a bar."""
+    folder, shown = tmp_path_factory.mktemp("report"), []
+    with pytest.MonkeyPatch.context() as patch:
+        draw_nothing(patch)
+        patch.setenv("SOURCE_DATE_EPOCH", "86400")
+        for name in ("loss_by_n_clusters", "loss_path"):
+            search = getattr(choices, name)
+
+            def noted(*arguments, search=search, progressbar, **options):
+                shown.append(progressbar)
+                return search(*arguments, progressbar=False, **options)
+
+            patch.setattr(choices, name, noted)
+        one = summary.to_html(folder / "one.html").read_text("utf-8")
+        return one, summary.to_html(folder / "two.html", progressbar=False).read_text("utf-8"), shown
+
+
+def test_a_page_is_the_same_every_time(written):
+    one, two, shown = written
+    assert one == two and shown == [True, True, False, False]
+
+
+def test_the_page_loads_nothing_and_runs_no_name(written):
+    page = written[0]
     assert not re.search(r"<script[^>]+src=|<link|@import|url\(\s*['\"]?http", page)
     places = [page.index(f">{head}</h2>") for head in ("Findings", "Interactive pictures", "Clusters")]
     assert places == sorted(places)
     assert "alert(1)" not in re.sub("&lt;script&gt;alert\\(1\\)|&lt;/script&gt;", "", page)
     assert page.count("<script") == page.count("</script>")
     assert not any(name in page for name in NAMES[:2])
+
+
+def test_head_contents_and_glossary_are_those_of_the_page(written):
+    page = written[0]
     assert page.count("Date: 1970-01-02. Random seed: 1.") == 1
-
-
-def test_a_wrong_date_is_refused(summary, undrawn, monkeypatch, tmp_path):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH.*'yesterday'"):
-        summary.to_html(tmp_path / "report.html", progressbar=False)
-    assert not list(tmp_path.iterdir())
-
-
-def test_contents_have_every_section_and_the_glossary_the_terms_used(summary, undrawn, tmp_path):
-    page = summary.to_html(tmp_path / "report.html", progressbar=False).read_text("utf-8")
+    assert re.search(r"<h1>.*</h1><p>.*Draws: 60; chains: 2 of 30 draws\. Loss: variation of information, exp", page)
     headings = re.findall('<h2 id="(.*?)">', page)
     assert re.findall('<a href="#(.*?)">', page) == headings and len(set(headings)) == len(headings)
     terms = re.findall("<dt>(.*?)</dt>", page[page.index("<dl>") :])
     assert {"expected loss", "margin", "R-hat", "credible ball"} <= set(terms) and len(set(terms)) == len(terms)
     assert not {"layer", "flow", "noise", "stability"} & set(terms)
+
+
+def test_a_wrong_date_is_refused(summary, still, monkeypatch, tmp_path):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH.*'yesterday'"):
+        summary.to_html(tmp_path / "report.html", progressbar=False)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -183,26 +205,9 @@ def test_layers_have_a_matrix_and_a_partition_each_over_all_their_items():
     assert_allclose(similarities[1], psm[PAIRS], atol=0.003)
 
 
-def test_without_bokeh_the_pictures_are_still(summary, undrawn, monkeypatch, tmp_path):
-    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
+def test_without_bokeh_the_pictures_are_still(summary, still, tmp_path):
     page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
     assert "<script" not in page and ">Posterior similarity of pairs</h2>" in page
-
-
-def test_the_head_says_what_was_summarized_and_the_search_shows_progress(summary, undrawn, monkeypatch, tmp_path):
-    shown = []
-    for name in ("loss_by_n_clusters", "loss_path"):
-        search = getattr(choices, name)
-
-        def noted(*arguments, search=search, progressbar, **options):
-            shown.append(progressbar)
-            return search(*arguments, progressbar=False, **options)
-
-        monkeypatch.setattr(choices, name, noted)
-    page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
-    summary.to_html(tmp_path / "report.html", progressbar=False)
-    assert shown == [True, True, False, False]
-    assert re.search(r"<h1>.*</h1><p>.*Draws: 60; chains: 2 of 30 draws\. Loss: variation of information, exp", page)
 
 
 def test_still_figures_of_dark_screens_keep_colours_and_turn_greys():

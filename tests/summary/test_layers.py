@@ -203,7 +203,7 @@ def test_the_report_has_the_figures_of_layers(summary, tmp_path):
     assert [tick.get_text()[:4] for tick in summary.plot()[0].get_xticklabels()] == ["1935", "1936", "1940"]
 
 
-def test_layers_of_different_items_have_no_slider(tmp_path):
+def test_layers_of_different_items_have_no_slider(undrawn, tmp_path):
     z = posterior().isel(year=[0, 1])
     layers = pc.as_layers({"rows": z[:, :, 0], "columns": z[:, :, 1, :7].rename(firm="product")})
     page = pc.summarize(layers, **QUIET).to_html(tmp_path / "report.html").read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ def test_summary_is_restored(summary, layers):
     assert again.comparison.to_dataframe().equals(summary.comparison.to_dataframe())
 
 
-def test_report_has_the_figure_of_runs(summary, tmp_path):
+def test_report_has_the_figure_of_runs(summary, still, tmp_path):
     text = summary.to_html(tmp_path / "runs.html", progressbar=False).read_text("utf-8")
     assert "Stability of layers" in text and "in the same draw" not in text
     assert summary.plot().shape == (3,)

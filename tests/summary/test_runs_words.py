@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,6 +14,8 @@ from posterior_consensus.cli import main
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.runtime import memory
 from tests.catalogue.functions import functions_of
+
+pytestmark = pytest.mark.xdist_group("words of runs")  # which share their summaries
 
 QUIET = {"random_seed": 1, "progressbar": False}
 FORBIDDEN = re.compile(
@@ -92,6 +95,7 @@ def runs_of(name):
     return pc.as_runs(labels, **options)
 
 
+@cache
 def summary_of(name, **options):
     return pc.summarize(runs_of(name), **QUIET, **options)
 
@@ -265,17 +269,25 @@ def figures(summary):
 
 
 @pytest.mark.parametrize(
-    ("name", "first"), [("some", 0), ("equal", 1), ("noise in groups", 0), ("groups that differ", 1)]
+    ("name", "first"),
+    [
+        ("some", 0),
+        ("equal", 1),
+        pytest.param("noise in groups", 0, marks=pytest.mark.slow),
+        pytest.param("groups that differ", 1, marks=pytest.mark.slow),
+    ],
 )
 def test_figures(name, first):
-    """Each with groups and without."""
+    """Each without groups and with; with groups, those of a function alone are in `test_every_function` too."""
     for what, draw in list(figures(summary_of(name)).items())[first::2]:
         said(texts_of(draw()), what)
 
 
 @pytest.mark.parametrize("name", ["some", "groups that differ", "small clusters"])
-def test_reports(name, undrawn, tmp_path):
+def test_reports(name, request, tmp_path):
+    """That of groups with the pictures that answer clicks."""
     summary = summary_of(name)
+    request.getfixturevalue("undrawn" if name == "groups that differ" else "still")
     page = summary.to_html(tmp_path / "report.html", progressbar=False).read_text(encoding="utf-8")
     page = re.sub(r"(?s)<(script|style).*?</\1>", "", page)
     alt = " ".join(re.findall(r'alt="([^"]*)"', page))

@@ -71,8 +71,7 @@ def test_a_search_on_some_draws_says_on_how_many_and_gives_shares_of_all(monkeyp
 
 
 @pytest.mark.parametrize("reason", ["seconds", "interrupted"])
-def test_a_search_that_ended_early_does_not_deny_modes(reason, undrawn, monkeypatch, tmp_path):
-    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
+def test_a_search_that_ended_early_does_not_deny_modes(reason, still, monkeypatch, tmp_path):
     along = ParticleSearch.along
 
     def halted(self, *given):
@@ -107,8 +106,7 @@ def test_the_finding_gives_the_reason_of_the_line(independent, monkeypatch):
     assert found.n_particles == 1 and found.stopped == "seconds" and "time limit" in found.verdict
 
 
-def test_the_report_shows_the_modes(two, undrawn, monkeypatch, tmp_path):
-    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
+def test_the_report_shows_the_modes(two, still, tmp_path):
     page = two.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     section = page[page.index(">Groups of draws</h2>") :]
     assert "of the second group" in page and section.index("<table") < section.index("The partitions of the groups")

@@ -59,8 +59,7 @@ def test_the_report_begins_with_a_figure(summary, undrawn, monkeypatch, tmp_path
     assert headings[1:5] == ["Links", "Uncertain links", "Clusters that could be joined", "Clusters by size"]
 
 
-def test_without_bokeh_the_report_has_no_section_of_the_matrix(summary, undrawn, tmp_path, monkeypatch):
-    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
+def test_without_bokeh_the_report_has_no_section_of_the_matrix(summary, still, tmp_path):
     page = summary.to_html(tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Posterior similarity of pairs" not in page
     assert page.count("<figure><img") == 3

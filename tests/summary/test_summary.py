@@ -16,7 +16,7 @@ import posterior_consensus as pc
 from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.plots.four_panels import number_or_sizes
 from tests.catalogue.posteriors import noisy_draws
-from tests.helpers import check
+from tests.helpers import check, scored_pairs
 
 DIMS = ("chain", "draw", "obs", "component")
 QUICK = {"random_seed": 1, "n_starts": 1, "modes": False, "progressbar": False}
@@ -139,7 +139,10 @@ def test_a_path_that_cannot_be_written_is_refused_before_the_work(summary, tmp_p
 
 
 @pytest.mark.slow
-def test_report_has_its_figures(summary, tmp_path, request):
+@pytest.mark.parametrize("kind", ["draws", "pairs"])
+def test_report_has_its_figures(kind, summary, tmp_path, request):
+    if kind == "pairs":
+        summary = pc.summarize(scored_pairs(3, {(0, 1): 0.9, (1, 2): 0.4}), random_seed=1, progressbar=False)
     drawn = summary.to_html(tmp_path / "a.html").read_text(encoding="utf-8")
     assert min(map(len, Page(drawn).sources)) > 5000
     request.getfixturevalue("undrawn")
@@ -149,7 +152,7 @@ def test_report_has_its_figures(summary, tmp_path, request):
     assert len(re.findall(pictures, drawn)) == 2 * len(re.findall(pictures, undrawn)) > 0  # on light, on dark
 
 
-def test_names_are_escaped_in_the_report(undrawn, tmp_path):
+def test_names_are_escaped_in_the_report(still, tmp_path):
     z = xr.DataArray(np.array([[0, 0, 1], [0, 1, 1]] * 4), dims=("draw", "<i>"), coords={"<i>": ["<item 1>", "&", "c"]})
     report = pc.summarize(z.expand_dims("chain"), **QUICK).to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<item 1>" not in report and "&lt;item 1&gt;" in report
