@@ -22,6 +22,8 @@ from posterior_consensus.search import components
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import press_ctrl_c, written
 
+pytestmark = pytest.mark.usefixtures("short_look")
+
 COMMAND = [sys.executable, "-c", "import sys; from posterior_consensus.cli import main; sys.exit(main())"]
 
 

@@ -21,7 +21,7 @@ from posterior_consensus.sources import conversion, labels
 from tests.catalogue.bad import BAD
 from tests.catalogue.functions import BY_NAME, functions_of
 from tests.elsewhere import Counted
-from tests.helpers import check
+from tests.helpers import check, written
 
 PACKAGE = Path(pc.__file__).parent
 DOORS = {"opened", "as_source", "as_draws", "layer_of"}
@@ -274,9 +274,9 @@ def calls_once(data):
     return {name: known[name] for name in known if name in BY_NAME} | once
 
 
-@cache
-def with_groups():
-    """A posterior of many items, with what functions read besides its labels."""
+@pytest.fixture(scope="module")
+def with_groups(tmp_path_factory):
+    """The path of a posterior of many items, with what functions read besides its labels."""
     rng = np.random.default_rng(1)
     z = np.where(rng.random((N_CHAINS, LENGTH, MANY.size)) < 0.2, rng.integers(3, size=MANY.size), MANY)
     by_item = xr.Dataset({"y": (DIMS[:3], -np.abs(z - MANY).astype(float))})
@@ -285,7 +285,7 @@ def with_groups():
     groups["layers"] = xr.Dataset({"z": (("chain", "draw", "layer", "item"), np.stack([z, z[..., ::-1]], axis=2))})
     groups |= {"log_prior": by_item.isel(item=0), "log_likelihood": by_item}
     groups["observed_data"] = xr.Dataset({"y": ("item", MANY)})
-    return xr.DataTree.from_dict(groups)
+    return written(xr.DataTree.from_dict(groups), tmp_path_factory.mktemp("passes") / "posterior.nc")
 
 
 def passes():
@@ -309,7 +309,7 @@ def test_the_table_of_passes_has_every_function():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TABLE)
-def test_a_function_opens_converts_and_reads_as_often_as_the_table_says(name, monkeypatch, tmp_path):
+def test_a_function_opens_converts_and_reads_as_often_as_the_table_says(name, monkeypatch, with_groups):
     counts = Counter()
 
     def counted(what, function):
@@ -323,8 +323,7 @@ def test_a_function_opens_converts_and_reads_as_often_as_the_table_says(name, mo
     for of_kind in ("labels_in_order", "probabilities_in_order"):
         monkeypatch.setattr(conversion, of_kind, counted("conversions", getattr(conversion, of_kind)))
     monkeypatch.setattr(labels, "ArrayLabels", lambda array, n_clusters: Counted(array, n_clusters, counts))
-    with_groups().to_netcdf(tmp_path / "posterior.nc")
-    calls_once(tmp_path / "posterior.nc")[name]()
+    calls_once(with_groups)[name]()
     plt.close("all")
     shown = (
         counts["openings"],

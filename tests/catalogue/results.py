@@ -75,6 +75,7 @@ ONE, ALONE = np.array([0] + 7 * [-1]), np.array([0, 0] + 6 * [-1])
 SEEDED = {"random_seed": 1}
 NO_BAR = {"progressbar": False}
 QUIET = SEEDED | {"progressbar": False}
+VIEWS = SEEDED | {"n_clusters": 3, "n_starts": 2}
 CRP = pc.priors.crp(1.0)
 OTHER_PRIORS = {"mine": pc.priors.crp(1.1), "far": pc.priors.crp(1e9)}
 
@@ -115,7 +116,7 @@ RESULTS = {
     "merges": lambda z: pc.cluster_merges(z, three(z, ABC)),
     "merges, pairs": lambda z: pc.cluster_merges(pairs(z), np.arange(8) % 4, loss="pear"),
     "posteriors": lambda z: pc.compare_posteriors(z, z[:1], loss=pc.binder(), n_particles=2, **SEEDED),
-    "posteriors, names": lambda z: pc.compare_posteriors(z, z[:1], names=("old", "new"), **SEEDED),
+    "posteriors, names": lambda z: pc.compare_posteriors(z, z[:1], names=("old", "new"), n_particles=1, **SEEDED),
     "membership": lambda z: pc.membership(z, three(z)),
     "membership, names": lambda z: pc.membership(z, three(z, ODD)),
     "links": lambda z: pc.links(z, three(z)),
@@ -149,9 +150,9 @@ RESULTS = {
         table(z), n_row_clusters=2, n_column_clusters=2, n_clusterings=3, **SEEDED
     ),
     "sequence": lambda z: pc.diagnostics.sequential_distances(z, loss="nid", lag=2),
-    "experts": lambda z: pc.experts.expert_views(pc.experts.as_constraints(z, **SEEDED), n_clusters=3, **SEEDED),
+    "experts": lambda z: pc.experts.expert_views(pc.experts.as_constraints(z, **SEEDED), **VIEWS),
     "experts, features": lambda z: pc.experts.expert_views(
-        pc.experts.as_constraints({"Ann": best(z), 3: z[:1]}, **SEEDED), features(z), n_clusters=3, **SEEDED
+        pc.experts.as_constraints({"Ann": best(z), 3: z[:1]}, **SEEDED), features(z), **VIEWS
     ),
     "independence": lambda z: pc.diagnostics.near_independence(z, n_permutations=19),
     "threshold": lambda z: pc.consensus.pair_threshold(z, **SEEDED),
@@ -160,11 +161,11 @@ RESULTS = {
     "layers, names": lambda z: pc.compare_layers(
         {"a": z, 3: z[:, ::-1], "c": z[:, :, :1]}, loss=pc.vi(a=0.6), **NO_BAR
     ),
-    "runs": lambda z: pc.compare_layers(as_runs(z, groups=np.repeat([0.5, 1.0], 30)), **NO_BAR),
+    "runs": lambda z: pc.compare_layers(as_runs(z[:, :8], groups=np.repeat([0.5, 1.0], 8)), **NO_BAR),
     "runs, names": lambda z: pc.compare_layers(
         {"a": as_runs(z), 3: as_runs(z[:, 20:]), "c": as_runs(z[:1, :1])}, loss=pc.binder(a=0.7), **NO_BAR
     ),
-    "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, **QUIET),
+    "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, n_clusters=3, n_starts=1, max_steps=30, **QUIET),
 }
 
 FIGURES = {  # of each record, by their names in `plots`; None where no figure takes the record alone

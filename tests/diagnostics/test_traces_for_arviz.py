@@ -2,6 +2,7 @@
 
 import arviz as az
 import numpy as np
+import pytest
 import xarray as xr
 
 import posterior_consensus as pc
@@ -33,6 +34,7 @@ def test_chains_are_cut_to_the_shortest():
     np.testing.assert_array_equal(np.stack([traces[name].values[1] for name in traces]), found.traces.values[:, 12:24])
 
 
+@pytest.mark.slow
 def test_arviz_plots_the_traces():
     traces = pc.diagnose(noisy_draws(np.random.default_rng(0), 40, 6, 3, 0.3).reshape(2, 20, 6)).traces_by_chain
     az.plot_rank(traces[["number of clusters"]])

@@ -415,24 +415,25 @@ def test_no_method_changes_what_another_answers(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "SHARE_OF_FEW_DRAWS", 0)  # selections stay on disk
     draws = twelve_draws(kind, tmp_path)
     expected = {name: answer(name, fresh(draws)) for name in ANSWERS}
-    for before in ANSWERS:
-        for after in ANSWERS:
-            same = fresh(draws)
-            answer(before, same)
-            assert answer(after, same) == expected[after], f"{after} after {before}"
+    for first in ANSWERS:
+        same = fresh(draws)
+        answer(first, same)
+        for name in ANSWERS:
+            assert answer(name, same) == expected[name], f"{name} after {first} and those above it"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rows", SELECTIONS)
-def test_take_is_numpys_indexing(kind, rows, tmp_path, monkeypatch):
+def test_take_is_numpys_indexing(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "SHARE_OF_FEW_DRAWS", 0)
-    draws, at = twelve_draws(kind, tmp_path), np.atleast_1d(np.arange(N_DRAWS)[SELECTIONS[rows]])
-    found, weights = draws.take(SELECTIONS[rows]), draws.weights[at]
-    assert_array_equal(found.labels, draws.labels[at])
-    assert_array_equal(found.samples.draw, draws.samples.draw[at])
-    assert_allclose(found.weights, weights / weights.sum(), rtol=1e-15)
-    if draws.counted_draws is None:
-        assert_array_equal(found.probabilities, draws.probabilities[at])
+    draws = twelve_draws(kind, tmp_path)
+    for name, rows in SELECTIONS.items():
+        at = np.atleast_1d(np.arange(N_DRAWS)[rows])
+        found, weights = draws.take(rows), draws.weights[at]
+        assert_array_equal(found.labels, draws.labels[at], name)
+        assert_array_equal(found.samples.draw, draws.samples.draw[at], name)
+        assert_allclose(found.weights, weights / weights.sum(), rtol=1e-15, err_msg=name)
+        if draws.counted_draws is None:
+            assert_array_equal(found.probabilities, draws.probabilities[at], name)
 
 
 @pytest.mark.parametrize("rows", [[], [7], [True], [[0, 1]], 0.5, np.zeros(4, bool)])

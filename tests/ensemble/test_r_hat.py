@@ -45,7 +45,7 @@ def results_of(draws):
         "consensus": best,
         "ball": pc.credible_ball(draws, best),
         "prior": pc.prior_sensitivity(draws, pc.priors.crp(1.0), alternatives=other, **options),
-        "comparison": pc.compare_posteriors(draws, draws, **options),
+        "comparison": pc.compare_posteriors(draws, draws, n_particles=1, **options),
     }
 
 

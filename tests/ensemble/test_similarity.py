@@ -14,7 +14,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
-from tests.helpers import check_all, mean_similarity
+from tests.helpers import check_all
 
 SIZES = [(1, 1, 1), (70, 6, 3), (63, 33, 20), (130, 65, 60), (4096, 10, 3), (4097, 7, 4), (9000, 5, 3)]
 
@@ -79,17 +79,6 @@ def test_the_operator_is_the_matrix(weights):
     for values in (rng.standard_normal(150), rng.standard_normal((150, 7))):
         np.testing.assert_allclose(operator @ values, matrix @ values, atol=1e-11)
         np.testing.assert_allclose(operator.H @ values, matrix @ values, atol=1e-11)
-
-
-def test_mean_similarity_leaves_the_item_itself_out():
-    labels = random_draws(np.random.default_rng(3), 9, 20, 4)
-    partition = reference.canonical([*np.random.default_rng(4).integers(5, size=19), 5])  # the last item on its own
-    means = mean_similarity(as_partition_draws(labels), partition)
-    matrix = reference.similarity(labels)
-    for i, k in np.ndindex(means.shape):
-        others = [j for j in range(20) if partition[j] == k and j != i]
-        assert means[i, k] == pytest.approx(np.mean(matrix[i, others]) if others else np.nan, abs=1e-13, nan_ok=True)
-    assert np.isnan(means[19, partition[19]]) and np.isnan(means).sum() == 1
 
 
 def test_slow_similarities_are_computed_once(rng, monkeypatch):

@@ -45,7 +45,7 @@ def test_values_of_runs_are_sorted_points_by_group():
 
 def test_rows_of_traces_are_of_one_height():
     axes = pc.diagnose(draws_of(12, 20, 6)).plot()
-    axes[0, 0].figure.canvas.draw()
+    axes[0, 0].figure.draw_without_rendering()
     heights = [ax.get_window_extent().height for ax in axes[:, 0]]
     np.testing.assert_allclose(heights, heights[0], rtol=1e-3)
     gaps = -np.diff([ax.get_window_extent().y0 for ax in axes[:, 0]])
@@ -91,7 +91,7 @@ def test_lines_lie_between_clusters_unless_they_would_cover_the_matrix():
 def test_long_names_of_items_stay_within_the_figure():
     draws = draws_of(2, 40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
     figure = pc.plot_psm(draws, by="chain")[0].figure
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     title, box = figure.texts[0].get_window_extent(), figure.bbox
     assert 0 <= title.x0 and title.x1 <= box.width and title.y1 <= box.height
 
@@ -153,14 +153,14 @@ def test_histograms_hold_all_resamples(rng):
         assert np.average(edges, weights=row) == pytest.approx(values.mean(), abs=edges[1] - edges[0])
     assert ax.get_title(loc="left") == "p-value 0.001 for independent items"
     same = pc.diagnostics.near_independence(np.zeros((30, 4), int)).plot()
-    same.figure.canvas.draw()
+    same.figure.draw_without_rendering()
 
 
 def test_labels_below_the_histograms_do_not_touch(rng):
     found = pc.diagnostics.near_independence(rng.integers(2, size=(60, 6)))
     wide = found.resampled.copy(data=np.tile(np.linspace(-0.0015, 0.0025, 500), (2, 1)))
     ax = replace(found, resampled=wide).plot()
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     labels = [label.get_window_extent() for label in ax.get_xticklabels()]
     shown = [box for box in labels if ax.bbox.x0 <= (box.x0 + box.x1) / 2 <= ax.bbox.x1]
     assert all(after.x0 > before.x1 + 3 for before, after in pairwise(shown))

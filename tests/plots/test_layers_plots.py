@@ -1,6 +1,7 @@
 """Figures of layers show what the comparison says."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -16,12 +17,13 @@ from posterior_consensus.results.palette import COLOURS
 QUIET = {"random_seed": 1, "progressbar": False}
 
 
-def compared(n_layers, n_items=8):
+@cache
+def compared(n_layers):
     """Two clusters; after the first layer, each layer's third item changes sides in half of the draws."""
-    z = np.tile(np.repeat([0, 1], n_items // 2), (2, 20, n_layers, 1))
+    z = np.tile(np.repeat([0, 1], 4), (2, 20, n_layers, 1))
     z[:, ::2, 1:, 2] = 1
     dims = ("chain", "draw", "year", "firm")
-    coords = {"year": np.arange(1990, 1990 + n_layers), "firm": [f"f{k}" for k in range(n_items)]}
+    coords = {"year": np.arange(1990, 1990 + n_layers), "firm": [f"f{k}" for k in range(8)]}
     layers = pc.as_layers(xr.DataArray(z, dims=dims, coords=coords, name="z"), layer_dim="year")
     return layers, pc.compare_layers(layers, **QUIET)
 

@@ -70,7 +70,7 @@ def drawn_texts(figure, monkeypatch):
         return draw(text, renderer)
 
     monkeypatch.setattr(Text, "draw", record)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     return [(text.get_text(), size, text.get_window_extent()) for text, size in written.items()]
 
 

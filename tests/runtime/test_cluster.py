@@ -86,7 +86,15 @@ def particles(draws):
     return [pc.particles(draws, 2, n_starts=2, random_seed=1, progressbar=False)]
 
 
-@pytest.mark.parametrize("answers", [found_by("vi"), found_by("nvi"), particles, about_a_partition])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        found_by("vi"),
+        pytest.param(found_by("nvi"), marks=pytest.mark.slow),
+        pytest.param(particles, marks=pytest.mark.slow),
+        about_a_partition,
+    ],
+)
 def test_answers_are_those_of_one_machine(client, labels, answers, monkeypatch):
     here = answers(pc.as_partition_draws(labels))
     monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", 0)

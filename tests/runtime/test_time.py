@@ -40,8 +40,7 @@ def two_modes(n_items=200, n_draws=80, seed=1):
     return np.where(joined & (labels == 1), 0, labels)
 
 
-def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("posterior_consensus.summary.report.page.figures", lambda _: {})
+def test_no_time_leaves_out_what_can_be_and_says_so(still, tmp_path):
     summary = pc.summarize(noisy(), seconds=1e-9, **QUIET)
     assert summary.partition.info.stopped == "seconds" and summary.partition.labels.size == 200
     assert summary.certificate is None and summary.modes is None and {"certificate", "modes"} <= set(summary.cut)

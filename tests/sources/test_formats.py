@@ -13,7 +13,7 @@ from posterior_consensus.sources.formats import FORMATS, PLAIN, WRITTEN, content
 from tests.helpers import check
 
 pytest.importorskip("pyarrow")
-
+pytestmark = pytest.mark.usefixtures("short_look")
 
 # Writers of each suffix: of a table without an index, or of an array.
 TABLES = {
