@@ -50,12 +50,13 @@ class NoisyRuns(PartitionDraws):
     @classmethod
     def of_codes(cls, coded: ArrayLabels, samples: Samples, items: Items) -> Self:
         """Build runs from labels in which noise is 0."""
-        n, single = coded.n_items, np.arange(coded.n_items, dtype=np.uint32)
-        # A run at a time: numbers of single items are large.
-        rows = (
-            canonical_rows(np.where(row == 0, single, row + np.uint32(n))[np.newaxis], n + number)
-            for row, number in zip(coded.array, coded.n_clusters.tolist(), strict=True)
-        )
+
+        def single(row: npt.NDArray[Any], number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+            own, noise = row.astype(np.uint32), np.flatnonzero(row == 0)
+            own[noise] = np.arange(number, number + noise.size)
+            return canonical_rows(own[np.newaxis], number + noise.size)
+
+        rows = map(single, coded.array, coded.n_clusters.tolist())  # a run at a time, as these numbers are large
         return cls(items, samples, ArrayLabels.of_each(rows, coded.array.shape), coded)
 
     @property
@@ -124,8 +125,8 @@ class NoisyRuns(PartitionDraws):
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
-        coded = canonical_with_noise(self.coded.array[:, at], int(self.coded.n_clusters.max()))
-        return self.of_codes(ArrayLabels(*coded), self.samples, self.items.take(at))
+        coded = canonical_with_noise(self.coded.array.take(at, axis=1), int(self.coded.n_clusters.max()))
+        return replace(super().of_items(at), coded=ArrayLabels(*coded))
 
     def _fingerprints(self) -> npt.NDArray[np.uint64]:
         return super()._fingerprints() * np.uint64(3) + fingerprints(self.noise, slice(0, self.n_items))

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.items import Items, difference, is_named
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSimilarity
-from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_with_noise, native, smallest_dtype
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, native, smallest_dtype
 from posterior_consensus.ensemble.samples import RunSamples, Samples
 from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.aliases import Flags
@@ -373,8 +373,10 @@ def _coded(
         )
     if noise is None and missing is None:
         return codes[np.newaxis].astype(smallest_dtype(found.size)), np.array([found.size])
-    outside = np.append(of_noise | of_missing, True)[codes]  # code -1 is NaN
-    return canonical_with_noise(np.where(outside, 0, codes + 1).astype(np.uint32)[np.newaxis], found.size + 1)
+    in_cluster = ~(of_noise | of_missing)
+    numbers = np.append(np.where(in_cluster, np.cumsum(in_cluster), 0), 0)  # the last is that of code -1, NaN
+    n_clusters = int(numbers.max()) + 1
+    return numbers.astype(smallest_dtype(n_clusters))[codes][np.newaxis], np.array([n_clusters])
 
 
 def _check_run(found: npt.NDArray[Any], where: Marks, runs: Runs, run: int, given: tuple[Any, Any]) -> None:
