@@ -61,7 +61,9 @@ def transitions_of(
         for name, at in sides:
             draws = layers[name]
             every = np.arange(draws.n_draws)
-            labels, clusters = (one.of_draws(every).take(at, axis=1) for one in (draws.backend, draws.clusters))
+            labels = clusters = draws.backend.of_draws(every).take(at, axis=1)
+            if draws.clusters is not draws.backend:
+                clusters = draws.clusters.of_draws(every).take(at, axis=1)
             drawn.append(contingency.Vectors(labels, draws.backend.n_clusters, int(draws.backend.n_clusters.max())))
             matched.append(targets[name][draws.clusters.starts[:-1, np.newaxis] + clusters])
         shape = n_clusters[step.before], n_clusters[step.after]
