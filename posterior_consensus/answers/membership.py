@@ -631,7 +631,11 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     named = source.clusters_of(partition)
     similarity, nearest, nearest_similarity = source.own_and_nearest(named.labels, named.noise)
     own, draws = own_membership(source, named.labels, named.noise), source.draws
-    misplaced = {} if own is None or draws is None else _of_misplaced(own.misplaced, draws.samples)
+    noise, noise_mcse = _noise_of(source)
+    misplaced, misplaced_mcse, misplaced_ess = np.nan, np.nan, np.nan
+    if own is not None and draws is not None:
+        misplaced = float(draws.samples.mean(own.misplaced))
+        misplaced_mcse, misplaced_ess = map(float, draws.samples.mcse_and_ess(own.misplaced))
     return ItemUncertainty(
         cluster=source.items.array(named.labels, "cluster"),
         similarity=source.items.array(similarity, "similarity"),
@@ -640,31 +644,28 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
         names=named.names,
         membership=None if own is None else source.items.array(own.membership, "membership"),
         words=source.words,
-        **_noise_of(source),
-        **misplaced,
+        noise=noise,
+        noise_mcse=noise_mcse,
+        misplaced=misplaced,
+        misplaced_mcse=misplaced_mcse,
+        misplaced_ess=misplaced_ess,
     )
 
 
-def _of_misplaced(numbers: Floats, samples: Samples) -> dict[str, float]:
-    """Mean of the numbers of items outside their cluster (n_draws,), its error and effective sample size."""
-    error, size = (float(one) for one in samples.mcse_and_ess(numbers))
-    return {"misplaced": float(samples.mean(numbers)), "misplaced_mcse": error, "misplaced_ess": size}
-
-
 @singledispatch
-def _noise_of(source: PairSource) -> dict[str, xr.DataArray]:
-    """Share of runs that call each item noise, and its standard error; nothing without noise."""
-    return {}
+def _noise_of(source: PairSource) -> tuple[xr.DataArray | None, xr.DataArray | None]:
+    """Share of runs that call each item noise, and its standard error; None without noise."""
+    return None, None
 
 
 @_noise_of.register
-def _(draws: NoisyRuns) -> dict[str, xr.DataArray]:
+def _(draws: NoisyRuns) -> tuple[xr.DataArray, xr.DataArray]:
     samples, noise = draws.samples, draws.noise
     parts = slices(draws.n_items, max(1, memory.CELLS_AT_ONCE // draws.n_draws))
     errors = [samples.mcse(noise[:, items].T.astype(np.float64)) for items in parts]
     share = draws.noise_share
     error = samples.probability_errors(share, np.concatenate(errors))
-    return {"noise": draws.items.array(share, "noise"), "noise_mcse": draws.items.array(error, "noise_mcse")}
+    return draws.items.array(share, "noise"), draws.items.array(error, "noise_mcse")
 
 
 def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_density: Any = None) -> Membership:

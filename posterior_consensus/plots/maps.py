@@ -376,5 +376,5 @@ def _draw_exemplars(
         width = max(_LETTER * len(shown[other]) for other in (item, *named))
         away = np.abs(points[named] - points[item])
         if np.all((away[:, 0] > width) | (away[:, 1] > _LINE)):
-            ax.annotate(shown[item], places[item], (6, 6), None, "offset points", fontsize=_FONT, parse_math=False)
+            ax.annotate(shown[item], places[item], (6, 6), textcoords="offset points", fontsize=_FONT, parse_math=False)
             named.append(item)
