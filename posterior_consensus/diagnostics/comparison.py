@@ -168,10 +168,9 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
             raise KeyboardInterrupt
         excess = halves.excess
         clear &= losses.difference - 2 * excess > _CLEAR * np.hypot(losses.difference_mcse, 2 * excess)
-    numbers = labels.max(axis=1).astype(np.int64) + 1
-    if draws.has_noise:  # whose items are in no cluster of a partition that lists them
-        marked = [draws.as_marked_labels(partition, "partitions") for partition in named.values()]
-        numbers = np.array([one.max() + 1 for one in marked], np.int64)[order]
+    # Items of noise are in no cluster of a partition that lists them.
+    marked = np.stack([draws.as_marked_labels(partition, "partitions") for partition in named.values()])[order]
+    numbers = marked.max(axis=1).astype(np.int64) + 1
     columns = dict(zip(_COLUMNS, (numbers, *losses, clear), strict=True))
     names = np.array(list(named))[order]
     return PartitionComparison(
