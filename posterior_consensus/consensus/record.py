@@ -168,7 +168,7 @@ class ConsensusPartition(HasLabels, Stored):
     @property
     def n_clusters(self) -> int:
         """Number of clusters, without noise."""
-        return int(self.labels.max()) + 1
+        return int(self.labels.values.max()) + 1
 
     @property
     def n_noise(self) -> int:
