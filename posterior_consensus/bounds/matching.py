@@ -88,7 +88,8 @@ def _block_size(seconds_a_draw: float, n_items: int) -> int:
 
 def _matched(draws: PartitionDraws, loss: PartitionLoss | NoiseLoss, rows: np.ndarray) -> float:
     """What the draws of a block add to the bound."""
-    weights, some = draws.weights[rows], draws.labels_only().take(rows)
+    weights = draws.weights[rows]
+    some = draws.take(rows) if loss.has_noise else PartitionDraws.of(draws.backend.of_draws(rows))  # read once
     losses = loss_matrix(labels_for(some, loss), some, loss)
     if draws.samples.is_weighted:
         total = weights.sum()
