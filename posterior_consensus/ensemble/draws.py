@@ -78,7 +78,10 @@ class PairSource(ABC, display.Shown):
 
     @abstractmethod
     def as_draws(self, what: str = "This") -> PartitionDraws:
-        """Return the draws, or raise ValueError that names `what`, which needs them."""
+        """Return the draws, or raise ValueError that names `what`, which needs them, what came, and the next step.
+
+        `what` begins the sentence: "loss 'vi'", "method 'kcc'", "`links`" or "This".
+        """
 
     @property
     def counted_draws(self) -> PartitionDraws | None:

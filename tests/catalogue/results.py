@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.losses import PartitionLoss
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import array, scored_pairs
@@ -169,10 +170,7 @@ RESULTS = {
 }
 
 FIGURES = {  # of each record, by their names in `plots`; None where no figure takes the record alone
-    **dict.fromkeys(
-        ("PartitionDraws", "AllocationDraws", "NoisyRuns", "PairSimilarity", "RunsWithMissing", "ScoredPairs"),
-        "psm.plot_psm",
-    ),
+    **{name: "psm.plot_psm" for name in pc.results.__all__ if issubclass(getattr(pc.results, name), PairSource)},
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "alluvial.plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
     **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers")),

@@ -1,8 +1,10 @@
 """Every kind of posterior answers every question as its similarity matrix does, which `tests/reference.py` computes.
 
-A new kind is a line in KINDS, with the matrix that it should have.
+A new kind is a line in KINDS: a function of a size in SIZES, and of the name of the items' dimension, that makes a
+posterior and the matrix that it should have. `labels_of` has the labels of each size, `names_of` names of items.
 """
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -18,7 +20,7 @@ from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.pairs import PairSimilarity, RunsWithMissing
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_labels, canonical_with_noise
 from posterior_consensus.ensemble.samples import RunSamples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -283,12 +285,24 @@ def test_draws_or_one_refusal(kind, size):
         assert source.usual_loss in ("vi", "ballet")
         return
     assert source.n_draws is None and source.counted_draws is None and source.usual_loss == "binder"
-    came = {ScoredPairs: "scored pairs alone", RunsWithMissing: "runs with missing ones"}
     for what, instead in (("loss 'vi'", "loss='binder'"), ("method 'kcc'", ""), ("`links`", "")):
-        with pytest.raises(ValueError, match=f"{what} needs ") as refused:
-            source.as_draws(what)
-        assert came.get(type(source), "a similarity matrix alone") in str(refused.value)
-        assert instead in str(refused.value)
+        assert instead in refusal(source, what)[1]
+
+
+def refusal(source, what):
+    """What came, and the next step."""
+    with pytest.raises(ValueError, match=f"{what} needs ") as refused:
+        source.as_draws(what)
+    found = re.fullmatch(rf"{what} needs .+; got (.+), but no partitions\. (.+)\.", str(refused.value))
+    assert found is not None, refused.value
+    return found.groups()
+
+
+def test_each_class_without_draws_says_in_words_of_its_own_what_came():
+    sources = [posterior(kind, "some")[0] for kind in KINDS]
+    came = {(type(source), refusal(source, "This")[0]) for source in sources if source.draws is None}
+    for own in zip(*came, strict=True):
+        assert len(set(own)) == len(came) > 2
 
 
 def test_errors_of_similarities_are_those_of_the_mean_over_runs():
