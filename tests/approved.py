@@ -1,7 +1,8 @@
 """Sentences that users read, approved once.
 
 ``approved(area, name, text)`` of a test compares a text with the one in ``tests/approved/<area>.txt``. ``make approve``
-writes these files anew; whoever changes a sentence reads it there, in the diff.
+writes these files anew; whoever changes a sentence reads it there, in the diff. A part of the tests, as in
+``pytest tests/summary --approve``, writes its own texts and keeps the others.
 """
 
 from pathlib import Path
@@ -37,9 +38,12 @@ class Approved:
             config.hook.pytest_deselected(items=[item for item in items if "approved" not in item.fixturenames])
             items[:] = chosen
 
-    def pytest_sessionfinish(self, exitstatus) -> None:
+    def pytest_sessionfinish(self, session, exitstatus) -> None:
         if self.renews and exitstatus == pytest.ExitCode.OK:
-            for area, texts in self.texts.items():
+            options = session.config.option
+            is_part = session.config.args != ["tests"] or options.keyword or options.markexpr
+            for area, own in self.texts.items():
+                texts = (read(area) if is_part else {}) | own
                 lines = [f"{MARK}{name}\n{text}\n" for name, text in sorted(texts.items())]
                 (FOLDER / f"{area}.txt").write_text("\n".join(lines), encoding="utf-8")
 
