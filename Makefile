@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: demo demo-lowest kernels test test-rest test-all approve check docs walk bench reproduce python clean help
+.PHONY: demo demo-lowest kernels wheel test test-rest test-all approve check docs walk bench reproduce python clean help
 
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
@@ -63,6 +63,11 @@ test-all: kernels  ## all tests, with random examples, benchmarks and cold cache
 
 kernels: $(VENV)/test.stamp  # which each worker of a test needs, and the targets after it
 	$(VENV)/bin/posterior-consensus compile
+
+wheel: $(VENV)/test.stamp  ## a wheel of this Python and platform with compiled kernels, in dist/
+	$(PY) packaging/kernels.py
+	$(if $(UV),$(UV) build --quiet --wheel --out-dir dist,$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .)
+	rm -rf posterior_consensus/kernels/compiled
 
 approve: $(VENV)/test.stamp  ## write the sentences in tests/approved/ anew: read the diff
 	$(PY) -m pytest tests --approve -q

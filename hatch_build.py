@@ -1,9 +1,15 @@
-"""README as an index shows it, without the files beside it: hatchling calls this while it writes the metadata."""
+"""What hatchling asks for: README as an index shows it, and compiled kernels with the tag of a wheel that has them."""
 
+import platform
 import re
+import sys
 from pathlib import Path
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+# Kernels use nothing of the system but functions of its C library that numba finds when it loads them.
+PLATFORMS = {"linux": "manylinux_2_17_{}", "darwin": "macosx_11_0_{}", "win32": "win_{}"}
 
 
 class Readme(MetadataHookInterface):
@@ -21,3 +27,16 @@ class Readme(MetadataHookInterface):
             text = re.sub(r"\[([^\]]+)\]\(#[^)]*\)", r"\1", text)
             text = re.sub(r"\[([^\]]+)\]\((?!https?:)([^)#]+)[^)]*\)", r"\1 (`\2`)", text)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+class Kernels(BuildHookInterface):
+    """Compiled kernels, if `make wheel` has put them into the package; the wheel is pure otherwise."""
+
+    def initialize(self, version, build_data):
+        """Put them into a wheel of this Python and platform."""
+        folder = "posterior_consensus/kernels/compiled"
+        if version == "standard" and Path(self.root, folder).is_dir():
+            python = "cp{}{}".format(*sys.version_info)
+            build_data["tag"] = f"{python}-{python}-{PLATFORMS[sys.platform].format(platform.machine().lower())}"
+            build_data["pure_python"] = False
+            build_data["artifacts"].append(f"/{folder}/")

@@ -20,7 +20,7 @@ import posterior_consensus as pc
 from posterior_consensus import agreement, diagnostics, experts, priors
 from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
-from posterior_consensus.kernels._jit import compile_in_turns
+from posterior_consensus.kernels._cache import compile_in_turns
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.executor import n_threads

@@ -1,95 +1,36 @@
-"""How kernels are compiled: the decorators, the line that says so, and sums in vector registers."""
+"""How kernels are compiled: the decorators, what they may return, and sums in vector registers."""
 
 from __future__ import annotations
 
-import hashlib
-import logging
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from filelock import FileLock
 from llvmlite import ir
 from numba import types
 from numba.core import event
-from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
+
+from posterior_consensus.kernels._cache import SOURCES, Announcement, Cache, is_own
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-_PACKAGE = __name__.partition(".")[0]
 LANES = 16  # values of a row, of four bytes each: one AVX-512 register, two of AVX2, four of NEON
 ROWS = 8  # rows added at once
-_SOURCES = hashlib.sha256(
-    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-).hexdigest()[:16]
 
 
 def jit(function: Kernel) -> Kernel:
-    """For a kernel that Python calls. It is compiled once and kept on disk until any file of this folder changes.
+    """For a kernel that Python calls. It came compiled, or is compiled once and kept until a file here changes.
 
     Where no folder can be written, each process compiles it anew.
     """
     # numba looks at the kernel's own file only, but what a kernel calls is compiled into it. This name is the file's.
-    function.__qualname__ += f"_{_SOURCES}"
+    function.__qualname__ += f"_{SOURCES}"
     kernel: Any = numba.njit(function, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
     if kernel is not function:  # as it is with NUMBA_DISABLE_JIT
-        kernel._cache = _Cache(function)
+        kernel._cache = Cache(function)
     return kernel
-
-
-def _read_only(locator):
-    """A kind of folder as numba has it, also where it cannot be written; numba refuses even to read it then."""
-    return type("_ReadOnly", (locator,), {"is_read_only": True, "ensure_cache_path": lambda _: None})
-
-
-class _Folder(FunctionCache._impl_class):
-    """Where a kernel is on disk: in the first folder that can be written, else in one that can be read."""
-
-    _locator_classes = FunctionCache._impl_class._locator_classes
-    _locator_classes = (*_locator_classes, *map(_read_only, _locator_classes[:2]))  # NUMBA_CACHE_DIR and __pycache__
-
-
-class _Cache(FunctionCache):
-    """numba's, in which a kernel that cannot be read or kept, as on a full disk, is compiled all the same."""
-
-    _impl_class = _Folder
-    is_required = False
-    _is_due = True
-
-    @property
-    def cache_path(self):
-        """Where the kernel will be kept; None if it will not."""
-        return None if hasattr(self._impl.locator, "is_read_only") else super().cache_path
-
-    def load_overload(self, sig, target_context):
-        """Return the kernel for a signature, or None."""
-        with self._errors_are_said():
-            return super().load_overload(sig, target_context)
-
-    def save_overload(self, sig, data):
-        """Keep the kernel for a signature."""
-        with self._errors_are_said():
-            super().save_overload(sig, data)
-
-    @contextmanager
-    def _errors_are_said(self):
-        try:
-            yield
-        except OSError as error:
-            if self.is_required:
-                raise
-            if _Cache._is_due:
-                _Cache._is_due = False
-                logging.getLogger(_PACKAGE).warning(
-                    "%s compiles its kernels in each process anew, since it cannot keep them on disk (%s). Set the "
-                    "environment variable NUMBA_CACHE_DIR to a folder that can be written.",
-                    _PACKAGE,
-                    error,
-                )
 
 
 inner: Callable[[Kernel], Kernel] = register_jitable(no_cfunc_wrapper=True, error_model="numpy")
@@ -114,32 +55,6 @@ def either(kind: type, one: Callable[..., Any], other: Callable[..., Any], words
     return chosen
 
 
-class _Announcement(event.Listener):
-    """Prints that kernels are compiled, before the first, if there are none on disk; removes outdated ones."""
-
-    _is_due = True
-
-    def on_start(self, compilation):
-        """Look at the first kernel of this package."""
-        kernel = compilation.data["dispatcher"]
-        if self._is_due and _is_own(kernel) and kernel.stats.cache_path is not None:
-            self._is_due = False
-            on_disk = list(Path(kernel.stats.cache_path).glob("*.nb[ci]"))
-            older = [file for file in on_disk if _SOURCES not in file.name]
-            for file in older:
-                with suppress(OSError):  # another process removed it, or has it open, on Windows
-                    file.unlink()
-            if len(on_disk) == len(older):
-                logging.getLogger(_PACKAGE).warning(
-                    "%s compiles its kernels for this machine, each when it is first called, and keeps them on disk. "
-                    "The command posterior-consensus compile does it for all of them.",
-                    _PACKAGE,
-                )
-
-    def on_end(self, compilation):
-        """Nothing is to be done."""
-
-
 class _Returns(event.Listener):
     """Refuses a kernel that returns more to Python than numbers, or plain tuples of numbers.
 
@@ -153,16 +68,11 @@ class _Returns(event.Listener):
     def on_end(self, compilation):
         """Look at what the kernel returns."""
         kernel = compilation.data["dispatcher"]
-        if _is_own(kernel) and "no_cpython_wrapper" not in kernel.targetoptions:
+        if is_own(kernel) and "no_cpython_wrapper" not in kernel.targetoptions:
             for compiled in kernel.overloads.values():
                 kind = compiled.signature.return_type
                 if not _is_numbers(kind):
                     raise TypeError(f"The kernel {kernel.py_func.__name__} must return numbers to Python; got {kind}.")
-
-
-def _is_own(kernel):
-    """Whether a kernel is of this package; functions that PyTensor writes are of no module."""
-    return (kernel.py_func.__module__ or "").startswith(f"{_PACKAGE}.")
 
 
 def _is_numbers(kind):
@@ -171,36 +81,7 @@ def _is_numbers(kind):
     return isinstance(kind, (types.Number, types.Boolean, types.NoneType))
 
 
-class _Turns(event.Listener):
-    """A lock under which one process at a time compiles a kernel; the next process finds it on disk."""
-
-    def __init__(self, folder):
-        self._folder, self._locks = folder, []
-
-    def on_start(self, compilation):
-        """Wait until no other process compiles this kernel."""
-        kernel = compilation.data["dispatcher"]
-        if kernel.stats.cache_path is not None:
-            self._locks.append(FileLock(f"{self._folder}/{kernel.py_func.__module__}.{kernel.py_func.__name__}"))
-            self._locks[-1].acquire()
-
-    def on_end(self, compilation):
-        """Release the lock."""
-        if compilation.data["dispatcher"].stats.cache_path is not None:
-            self._locks.pop().release()
-
-
-def compile_in_turns(folder: str) -> None:
-    """Make processes with the same cache folder compile in turns, as numba's cache requires; on one thread.
-
-    An OSError is raised for the first kernel that cannot be kept.
-    """
-    _Cache.is_required = True
-    numba.config.NUMBA_NUM_THREADS = 1
-    event.register("numba:compile", _Turns(folder))
-
-
-for _listener in (_Announcement(), _Returns()):
+for _listener in (Announcement(), _Returns()):
     event.register("numba:compile", _listener)
 
 
