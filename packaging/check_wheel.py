@@ -1,4 +1,4 @@
-"""Fail if a call of README compiles a kernel, in an environment with a wheel that has them: ``python -I check_wheel.py``.
+"""Fail if a call of README compiles a kernel where a wheel brought them all: ``python -I check_wheel.py``.
 
 A processor without the features of the baseline, and another numba, compile them; the check then tells.
 """

@@ -35,7 +35,12 @@ def main():
     name = baseline(cpu_target.target_context.codegen()).name
     with tempfile.TemporaryDirectory() as folder:
         own = {"NUMBA_CACHE_DIR": folder, "NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
-        command = [sys.executable, "-c", "import posterior_consensus_command as c; raise SystemExit(c.main())", "compile"]
+        command = [
+            sys.executable,
+            "-c",
+            "import posterior_consensus_command as c; raise SystemExit(c.main())",
+            "compile",
+        ]
         subprocess.run(command, env=os.environ | own, check=True)
         ship(Path(folder))
     files = [file for file in SHIPPED.iterdir() if file.suffix == ".nbc"]

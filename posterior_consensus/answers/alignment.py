@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -31,7 +30,7 @@ from posterior_consensus.ensemble.partitions import (
     named_partitions,
     of_result,
 )
-from posterior_consensus.ensemble.switching import is_matched, partners
+from posterior_consensus.ensemble.switching import assignment, is_matched, partners
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations, as_categories
 from posterior_consensus.results.display import counted, joined
@@ -521,7 +520,7 @@ def _change(names: Sequence[Hashable], part: npt.NDArray[Any], others: Sequence[
         return f"cluster {names[0]} splits into {parts}"
     if len(order) == 1:
         return f"clusters {_some_of(names)} are one{'' if others is None else f', cluster {words[0]}'}"
-    moved = float(part.sum() - part[linear_sum_assignment(part, maximize=True)].sum())
+    moved = float(part.sum() - part[assignment(part, maximize=True)].sum())
     return f"{_items_in_words(moved)} move{'s' * (moved == 1)} between clusters {_some_of(names)}, which become {parts}"
 
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.optimize import linear_sum_assignment, linprog
 from scipy.special import erf
 
 from posterior_consensus.answers.particles import Particles, particles
@@ -18,7 +17,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import all_losses, doubt_of_losses, loss_matrix
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.similarity import similarity_errors
-from posterior_consensus.ensemble.switching import cheapest_paths
+from posterior_consensus.ensemble.switching import assignment, cheapest_paths
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -702,7 +701,7 @@ def matched(costs: Floats) -> tuple[float, Floats, Floats]:
     The means of the potentials add up to this cost. The sum of a row's and a column's potential never exceeds their
     cost. Potentials are not unique: the mean of the two extreme solutions is returned.
     """
-    rows, columns = linear_sum_assignment(costs)
+    rows, columns = assignment(costs)
     paired = costs[:, columns]
     own = np.diagonal(paired).copy()
     excess = paired - own[:, np.newaxis]  # extra cost if a row takes another row's column
@@ -717,6 +716,8 @@ def matched(costs: Floats) -> tuple[float, Floats, Floats]:
 
 def transported(costs: Floats, weights: Floats, others: Floats) -> tuple[float, Floats, Floats, Floats]:
     """Minimum cost of moving weights (n,) to weights (m,), the plan (n, m), and potentials (n,) and (m,)."""
+    from scipy.optimize import linprog
+
     n, m = costs.shape
     leaving, arriving = np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))
     solution = linprog(

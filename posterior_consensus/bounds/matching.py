@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import labels_for, loss_matrix
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.switching import assignment
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
@@ -94,5 +94,5 @@ def _matched(draws: PartitionDraws, loss: PartitionLoss | NoiseLoss, rows: np.nd
     if draws.samples.is_weighted:
         total = weights.sum()
         return float(weights @ losses @ weights) / (2 * total) if total > 0 else 0.0
-    one, other = linear_sum_assignment(losses, maximize=True)
+    one, other = assignment(losses, maximize=True)
     return float(losses[one, other].sum()) / (2 * draws.n_draws)

@@ -13,8 +13,8 @@ from posterior_consensus.diagnostics.groups import judge_runs, run_spread
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import clear_burn_in
 from posterior_consensus.diagnostics.traces import (
-    arviz_statistics,
     central_draw,
+    chain_statistics,
     far_distances,
     layer_traces,
     merge_traces,
@@ -288,5 +288,5 @@ def _own_ess(draws: PartitionDraws, difference: ChainDifference, of_partition: f
 
 
 def _statistics_of_traces(draws: PartitionDraws, dim: str, coords: Any, values: Floats, **more: Floats) -> xr.Dataset:
-    columns = {"mean": draws.samples.mean(values)} | more | arviz_statistics(draws, values)
+    columns = {"mean": draws.samples.mean(values)} | more | chain_statistics(draws, values)
     return xr.Dataset({name: (dim, column) for name, column in columns.items()}, coords)

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from posterior_consensus.diagnostics.record import STATISTICS
 from posterior_consensus.diagnostics.unvisited import LARGE
@@ -21,8 +19,9 @@ from posterior_consensus.ensemble.chains import (
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.ensemble.layers import Layers, steps_of
-from posterior_consensus.ensemble.r_hat import RHAT_BAD, RHAT_FINITE
+from posterior_consensus.ensemble.r_hat import RHAT_BAD, RHAT_FINITE, rank_rhat
 from posterior_consensus.ensemble.samples import evenly_spaced
+from posterior_consensus.ensemble.series import bulk_size, normal_scores, tail_size
 from posterior_consensus.losses.partition_losses import information
 from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.runtime import memory
@@ -129,15 +128,13 @@ def together_trace(draws: PartitionDraws, chosen: Positions) -> Floats:
     return (draws.backend.columns(chosen[:, 0]) == draws.backend.columns(chosen[:, 1])).astype(np.float64)
 
 
-def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]:
+def chain_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]:
     """R-hat and effective sample sizes of traces (n_traces, n_draws), as ArviZ computes them.
 
     NaN for chains of fewer than four draws and for traces with missing values. R-hat is also NaN for one chain or a
     constant, and infinite if constant chains differ. Effective sample sizes use the weights, R-hat ignores them. Runs
     have no R-hat, and an effective size of their number.
     """
-    from arviz_stats.base import array_stats
-
     statistics = {name: np.full(len(values), np.nan) for name in STATISTICS}
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
     if not draws.samples.series:
@@ -151,20 +148,19 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
     if draws.samples.is_weighted:
         statistics["ess_bulk"][known], statistics["ess_tail"][known] = _weighted_sizes(draws, values[known])
     else:
-        statistics["ess_bulk"][known] = array_stats.ess(chains, method="bulk")
-        statistics["ess_tail"][known] = array_stats.ess(chains, method="tail", prob=_TAIL)
+        statistics["ess_bulk"][known] = bulk_size(chains)
+        statistics["ess_tail"][known] = tail_size(chains, _TAIL)
     if chains.shape[-2] > 1:
         moving = np.ptp(chains, axis=(-2, -1)) > 0
         if np.any(moving):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                rhat = array_stats.rhat(chains[moving], method="rank")
+            rhat = rank_rhat(chains[moving])
             statistics["rhat"][known[moving]] = np.where(rhat > RHAT_FINITE, np.inf, rhat)
     return statistics
 
 
 def _weighted_sizes(draws: PartitionDraws, values: Floats) -> tuple[Floats, Floats]:
     """Effective sample sizes: bulk, of the mean normal score, and tail, the smaller of two quantiles."""
-    scores = ndtri((rankdata(values, axis=-1) - 0.375) / (draws.n_draws + 0.25))
+    scores = normal_scores(values)
     low, high = np.quantile(values, _TAIL, axis=-1, method="inverted_cdf", weights=draws.weights)[..., np.newaxis]
     tails = [_effective_size(draws, (values <= edge).astype(np.float64)) for edge in (low, high)]
     return _effective_size(draws, scores), np.minimum(*tails)

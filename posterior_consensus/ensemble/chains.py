@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -236,7 +236,7 @@ def difference_is_real(difference: ChainDifference, n_items: int, samples: Sampl
     n_chains = len(samples.chains)
     n_differences = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
     size, mcse = difference.size, difference.mcse
-    return bool(size > _BAD and size > t.isf(0.005 / n_differences, len(samples.batches) - n_chains) * mcse)
+    return bool(size > _BAD and size > -stdtrit(len(samples.batches) - n_chains, 0.005 / n_differences) * mcse)
 
 
 def half_energy(distances: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_], pairs: Floats) -> Floats:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
-from scipy.stats import f, rankdata
+from scipy.special import betaincinv
 
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.series import halved, normal_scores
 from posterior_consensus.runtime.aliases import Floats
 
 RHAT_BAD = 1.05
@@ -42,9 +42,15 @@ def differ(samples: Samples, values: Floats) -> npt.NDArray[np.bool_]:
         means = batches.mean(axis=-1)
         within = np.square(batches - means[..., np.newaxis]).sum(axis=(1, 2)) / (n_halves * (n_batches - 1))
         between = n_batches * means.var(axis=1, ddof=1)
-        limit = f.isf(_LEVEL / (2 * len(values)), n_halves - 1, n_halves * (n_batches - 1))
+        limit = _f_above(_LEVEL / (2 * len(values)), n_halves - 1, n_halves * (n_batches - 1))
         significant |= between > limit * within
     return significant
+
+
+def _f_above(level: float, first: int, second: int) -> float:
+    """Value that a variable of the F distribution exceeds with this probability."""
+    share = betaincinv(second / 2, first / 2, level)
+    return float(second * (1 - share) / (first * share))
 
 
 def _scores(samples: Samples, values: Floats) -> Iterator[Floats]:
@@ -52,7 +58,7 @@ def _scores(samples: Samples, values: Floats) -> Iterator[Floats]:
     halves = half_chains(samples)
     for folded in (False, True):
         traced = np.abs(values - np.median(values, axis=1, keepdims=True)) if folded else values
-        yield ndtri((rankdata(traced, axis=1) - 0.375) / (samples.n_draws + 0.25))[:, halves]
+        yield normal_scores(traced)[:, halves]
 
 
 def doubt_of(samples: Samples, traces: Mapping[str, Floats]) -> str | None:
@@ -82,6 +88,17 @@ def _is_suspicious(samples: Samples, trace: Floats) -> bool:
     """Whether the R-hat without ranks, which takes a tenth of the time, of a trace or its distances is above 1.01."""
     folded = np.abs(trace - np.median(trace))
     return bool((_rhat(np.stack([trace, folded])[:, half_chains(samples)]) > _SUSPICIOUS).any())
+
+
+def rank_rhat(chains: Floats) -> Floats:
+    """R-hat (T,) of traces (T, n_chains, n): the larger one of normal scores and of those of distances, as ArviZ's.
+
+    Infinite if nothing varies within the halves of chains, but between them.
+    """
+    halves = halved(chains)
+    folded = np.abs(halves - np.median(halves, axis=(-2, -1), keepdims=True))
+    still = np.ptp(folded, axis=(-2, -1)) == 0
+    return np.where(still, _rhat(normal_scores(halves)), np.maximum(*map(_rhat, map(normal_scores, (halves, folded)))))
 
 
 def _rhat(scores: Floats) -> Floats:

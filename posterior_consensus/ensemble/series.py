@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import next_fast_len
+from scipy.special import ndtri
 
 _ALL_LAGS = 32  # beyond, the correlation is smooth, and lags grow in steps of a tenth
 _GROWTH = 1.1
@@ -50,8 +51,43 @@ def effective_size(chains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     and Buerkner 2021, Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221). Correlations are summed as
     in :func:`autocorrelation_time`, plus the one at the even lag of the first sum that is not positive, if it is.
     """
+    return _effective(halved(chains))
+
+
+def bulk_size(chains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Effective sample size of the normal scores of each trace (P, n_chains, n): (P,), as ArviZ's ``method="bulk"``."""
+    return _effective(normal_scores(halved(chains)))
+
+
+def tail_size(chains: npt.NDArray[np.float64], tails: tuple[float, float]) -> npt.NDArray[np.float64]:
+    """Smaller effective sample size of two quantiles of each trace (P, n_chains, n): (P,), as ArviZ's ``"tail"``."""
+    edges = np.quantile(chains, tails, axis=(-2, -1))[..., np.newaxis, np.newaxis]
+    return np.min([effective_size((chains <= edge).astype(np.float64)) for edge in edges], axis=0)
+
+
+def halved(chains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Both halves of each chain, (P, 2 n_chains, n // 2), without a middle draw."""
     half = chains.shape[-1] // 2
-    halves = np.concatenate([chains[..., :half], chains[..., -half:]], axis=-2)
+    return np.concatenate([chains[..., :half], chains[..., -half:]], axis=-2)
+
+
+def normal_scores(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Normal scores of the ranks of all values of each trace (P, ...), of Blom; equal values share their mean rank."""
+    flat = values.reshape(len(values), -1)
+    rows, size = flat.shape
+    order = np.argsort(flat, axis=-1, kind="stable")
+    sorted_values = np.take_along_axis(flat, order, axis=-1)
+    is_first = np.ones(flat.shape, bool)
+    is_first[:, 1:] = sorted_values[:, 1:] != sorted_values[:, :-1]
+    first = np.flatnonzero(is_first)
+    counts = np.diff(np.append(first, rows * size))
+    ranks = np.empty(flat.shape)
+    np.put_along_axis(ranks, order, np.repeat(first % size + (counts + 1) / 2, counts).reshape(flat.shape), axis=-1)
+    return ndtri((ranks - 0.375) / (size + 0.25)).reshape(values.shape)
+
+
+def _effective(halves: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    half = halves.shape[-1]
     means, size, length = halves.mean(axis=-1), halves.shape[-2] * half, next_fast_len(2 * half, real=True)
     power = np.square(np.abs(np.fft.rfft(halves - means[..., np.newaxis], length))).mean(axis=-2)
     covariance = np.fft.irfft(power, length)[..., :half] / half

@@ -5,13 +5,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.tolerances import SAME
 
 _SMALLEST = 1e-100  # replaces 0 in a logarithm
+
+
+def assignment(table: npt.NDArray[Any], *, maximize: bool = False) -> tuple[Positions, Positions]:
+    """Rows and columns of an assignment of least, or greatest, sum, by SciPy, whose optimizers take long to import."""
+    from scipy.optimize import linear_sum_assignment
+
+    return linear_sum_assignment(table, maximize)
 
 
 def common_items(
@@ -60,14 +66,14 @@ def most_in_common(common: Floats) -> Positions:
     """
     empty = common.sum(axis=2, keepdims=True) < 0.5
     scores = common + empty / (common.shape[2] + 1)  # all bonuses sum to less than one item
-    return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
+    return np.array([assignment(draw.T, maximize=True)[1] for draw in scores])
 
 
 def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.integer]) -> Positions:
     """Column (R,) matched to each cluster of each draw in a matching of largest sum, -1 for none."""
     columns = np.full(len(table), -1)
     for first, last in pairwise(starts.tolist()):
-        rows, matched = linear_sum_assignment(table[first:last], maximize=True)
+        rows, matched = assignment(table[first:last], maximize=True)
         columns[first:last][rows] = matched
     return columns
 
@@ -129,7 +135,7 @@ def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, s
         logarithms = np.log(np.maximum(reference, _SMALLEST)).T
         for t, draw in enumerate(probabilities):
             costs = -(logarithms @ draw)
-            best = linear_sum_assignment(costs)[1]
+            best = assignment(costs)[1]
             now, then = costs[places, order[t]].sum(), costs[places, best].sum()
             if then < now - SAME * (1 + abs(now)):
                 order[t], moved = best, True

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import digamma, softmax
-from scipy.stats import beta
+from scipy.special import betaincinv, digamma, softmax
 
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.experts.constraints import Constraints, Features, as_constraints, as_features, names_coordinate
@@ -123,7 +122,7 @@ class ExpertViews(Stored):
         coords = {"expert": self.reliability["expert"], "end": ["lower", "upper"]}
         ends = np.array([(1 - prob) / 2, (1 + prob) / 2])
         first, second = self.reliability.values.T[..., np.newaxis]  # (measure, expert, 1)
-        bounds = beta.ppf(ends, first, second)
+        bounds = betaincinv(first, second, ends)
         return xr.Dataset(
             {name: (("expert", "end"), bounds[at]) for at, name in enumerate(MEASURES)}, coords, {"prob": prob}
         )

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: those that came with the package, those of this machine, and what is said of them."""
+"""Where compiled kernels are kept: those that came with the package, and those of this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import logging
 import sys
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 

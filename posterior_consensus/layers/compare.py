@@ -10,7 +10,7 @@ import xarray as xr
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition, stopped
 from posterior_consensus.diagnostics.groups import compared_runs, run_distances
-from posterior_consensus.diagnostics.traces import arviz_statistics
+from posterior_consensus.diagnostics.traces import chain_statistics
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import named_partitions
 from posterior_consensus.layers.between_runs import distances_between, stability_of
@@ -337,6 +337,6 @@ def _changes_of_layers(layers: Layers, losses: Floats) -> xr.Dataset:
     samples = layers.samples
     largest = losses >= (1 - ROUNDING) * losses.max(axis=0, initial=0.0)
     shares = largest / np.maximum(largest.sum(axis=0), 1)
-    rhat = arviz_statistics(next(iter(layers.values())), losses)["rhat"]
+    rhat = chain_statistics(next(iter(layers.values())), losses)["rhat"]
     values = samples.mean(shares), samples.probability_mcse(shares, losses), rhat
     return xr.Dataset({name: ("step", column) for name, column in zip(CHANGES, values, strict=True)})

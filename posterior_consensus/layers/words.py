@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import xarray as xr
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from posterior_consensus.answers.alignment import AlignedPartitions, as_sentence, differences_of_table
 from posterior_consensus.ensemble.items import Items
@@ -29,7 +29,7 @@ def farther_apart(distances: xr.Dataset, n_compared: int) -> Flags:
     (Bonferroni's inequality).
     """
     separation, error = distances["separation"].values, distances["separation_mcse"].values
-    beyond = norm.isf(norm.sf(CLEAR) / max(n_compared, 1))
+    beyond = -ndtri(ndtr(-CLEAR) / max(n_compared, 1))
     return np.asarray(separation > beyond * error + ROUNDING)
 
 

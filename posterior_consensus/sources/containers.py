@@ -4,6 +4,7 @@ ArviZ 0.x returns ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either o
 checks the type of the object, never the version.
 """
 
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,8 @@ from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.sources.annotated import annotate, is_annotated
 
 Container = TypeVar("Container")
+
+_USUAL_DIMS = "chain", "draw"
 
 
 def is_inference_data(data: object) -> bool:
@@ -68,12 +71,17 @@ def _dims_of_arviz(data: Any, group: str) -> tuple[str, ...]:
         named = np.atleast_1d(data.attrs.get("sample_dims", [])).tolist()
         if named and set(named) <= set(data.dims):
             return tuple(named)
-        try:
-            from arviz_base.validate import validate_sample_dims
-        except ImportError:  # ArviZ 0
-            return ("chain", "draw")
-        return tuple(validate_sample_dims(None))
-    return ("chain", "draw")
+        if not set(_USUAL_DIMS) <= set(data.dims) or "arviz_base" in sys.modules:  # its import takes half a second
+            return _arviz_setting()
+    return _USUAL_DIMS
+
+
+def _arviz_setting() -> tuple[str, ...]:
+    try:
+        from arviz_base.validate import validate_sample_dims
+    except ImportError:  # ArviZ 0
+        return _USUAL_DIMS
+    return tuple(validate_sample_dims(None))
 
 
 def open_tree(path: Path) -> xr.DataTree:
