@@ -23,7 +23,7 @@ def ship(caches):
         with index.open("rb") as file:
             pickle.load(file)  # numba's version
             _, kernels = pickle.load(file)
-        shipped = shipped_file(index.stem, SHIPPED)
+        shipped = shipped_file(index.stem)
         for (signature, *_), name in kernels.items():
             shipped.save(shipped_key(signature, codegen), pickle.loads((index.parent / name).read_bytes()))
 

@@ -6,9 +6,14 @@ find it on disk.
 
 import logging
 import os
+import py_compile
+import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from importlib.util import find_spec
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
@@ -20,7 +25,7 @@ import posterior_consensus as pc
 from posterior_consensus import agreement, diagnostics, experts, priors
 from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
-from posterior_consensus.kernels._cache import compile_in_turns
+from posterior_consensus.kernels._cache import compile_in_turns, n_compiled
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Integers
 from posterior_consensus.runtime.executor import n_threads
@@ -82,6 +87,13 @@ def _searches_of_pairs() -> None:
 def _summaries() -> None:
     for posterior in (_few(), _soft(), _many(), _linked()):
         pc.summarize(posterior, **_QUIET).findings()
+
+
+def _first_steps() -> None:
+    """What README does first, for the modules that it imports."""
+    summary = pc.summarize(pc.load_example("galaxies"), **_QUIET)
+    if find_spec("matplotlib"):
+        summary.plot()
 
 
 def _bounds() -> None:
@@ -171,6 +183,7 @@ _PHASES = (  # the longest first; last the phases after which a process has litt
     _methods,
     _searches_of_pairs,
     _summaries,
+    _first_steps,
     _answers,
     _similarities,
     _tables_and_experts,
@@ -180,8 +193,10 @@ _PHASES = (  # the longest first; last the phases after which a process has litt
 )
 
 
-def compile_all(*, progressbar: bool) -> None:
-    """Compile what the phases call and is not on disk.
+def compile_all() -> int:
+    """Compile what the phases call and is not on disk, kernels and modules, and return the number of kernels.
+
+    Progress is told on standard error, in lines where it is no terminal.
 
     Raises OSError if a kernel cannot be kept on disk.
     """
@@ -190,9 +205,13 @@ def compile_all(*, progressbar: bool) -> None:
         ProcessPoolExecutor(n_threads(), get_context("spawn"), _begin, (folder,)) as pool,
     ):
         try:
-            phases = [pool.submit(phase) for phase in _PHASES]
-            for phase in track(phases, "Compiling kernels", progressbar=progressbar):
-                phase.result()
+            phases = [pool.submit(_compile, phase) for phase in _PHASES]
+            n_kernels = 0
+            for number, phase in enumerate(track(phases, "Compiling kernels", progressbar=True), 1):
+                n_kernels += phase.result()
+                if not sys.stdout.isatty():
+                    sys.stderr.write(f"Compiling kernels: {number} of {len(phases)} parts\n")
+            return n_kernels
         except BaseException:
             for process in active_children():
                 process.terminate()
@@ -203,3 +222,14 @@ def _begin(folder: str) -> None:
     compile_in_turns(folder)
     warnings.simplefilter("ignore")
     logging.disable()
+
+
+def _compile(phase: Callable[[], None]) -> int:
+    before = n_compiled()
+    phase()
+    for module in list(sys.modules.values()):
+        spec = getattr(module, "__spec__", None)
+        if spec is not None and spec.cached is not None and not Path(spec.cached).exists():
+            with suppress(OSError, py_compile.PyCompileError):  # a folder of others, or a module of another Python
+                py_compile.compile(spec.origin, doraise=True)
+    return n_compiled() - before

@@ -20,7 +20,7 @@ import posterior_consensus as pc
 from benchmarks.records import records
 from posterior_consensus import compilation
 from posterior_consensus.cli import main
-from posterior_consensus.kernels import _jit
+from posterior_consensus.kernels import _cache
 from tests.kernels.checks import MODULES, plain
 
 PACKAGE = Path(pc.__file__).parent
@@ -171,9 +171,9 @@ def test_kernels_on_disk_are_those_of_all_files_as_they_are(tmp_path, monkeypatc
     folder, found = copied(tmp_path), []
     for change in (lambda _: None, edited):
         change(folder)
-        found.append(runpy.run_path(str(folder / "kernels" / "_jit.py"))["_SOURCES"])
-    assert found[0] == _jit._SOURCES != found[1]
-    assert all(_jit._SOURCES in plain(kernel).__qualname__ for kernel in kernels())
+        found.append(runpy.run_path(str(folder / "kernels" / "_cache.py"))["SOURCES"])
+    assert found[0] == _cache.SOURCES != found[1]
+    assert all(_cache.SOURCES in plain(kernel).__qualname__ for kernel in kernels())
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import numba
 from filelock import FileLock
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.registry import cpu_target
 
 PACKAGE = __name__.partition(".")[0]
 _FOLDER = Path(__file__).parent
@@ -46,6 +47,11 @@ def missing_features(codegen) -> list[str]:
     return sorted({*filter(None, baseline(codegen).features.split(","))} - present)
 
 
+def came_compiled():
+    """Whether kernels came with the package that this process can load."""
+    return SHIPPED.is_dir() and not missing_features(cpu_target.target_context.codegen())
+
+
 def _machine(codegen):
     return codegen.magic_tuple()[0].partition("-")[0]
 
@@ -55,9 +61,9 @@ def shipped_key(signature, codegen):
     return signature, sys.platform, _machine(codegen)
 
 
-def shipped_file(name, folder=SHIPPED):
+def shipped_file(name):
     """Return numba's file of one kernel, without the time of its source: the name has the hash of all sources."""
-    return IndexDataCacheFile(str(folder), name, None)
+    return IndexDataCacheFile(str(SHIPPED), name, None)
 
 
 def _read_only(locator):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
 from posterior_consensus.plots.colours import MARK, MARKERS, check_matplotlib, colours_of, ink, patterns_of
 from posterior_consensus.runtime.aliases import Floats, Positions
@@ -329,6 +328,8 @@ def _moved_apart(places: Floats, rooms: Floats, length: float) -> Floats:
 
     They are on the axis if it has room: a tick beyond its end would lengthen it.
     """
+    from scipy.optimize import isotonic_regression
+
     least = np.concatenate([[0.0], np.cumsum((rooms[1:] + rooms[:-1]) / 2)])
     nearest = isotonic_regression(places - least).x
     return np.clip(nearest, 0.0, max(0.0, length - least[-1])) + least

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy import integrate, stats
 from scipy.special import betaln, gammaln
 
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -43,6 +42,8 @@ def as_concentration(value: Any, lower: float = 0.0) -> Concentration:
         shape, rate = map(float, value)
         if not (0 < shape < np.inf and 0 < rate < np.inf):
             raise ValueError(f"`concentration` must have a positive shape and rate of its Gamma prior; got {value!r}.")
+        from scipy import stats  # takes half a second
+
         return stats.gamma(shape, scale=1 / rate)
     if hasattr(value, "logpdf") and hasattr(value, "isf") and hasattr(value, "support"):
         if value.support()[0] < 0:
@@ -78,6 +79,8 @@ def nodes(concentration: Concentration, n_items: int, information: Callable[[Flo
     deviations of the likelihood; `information` returns the inverse variance at concentrations (Q,), or an upper bound.
     The outer nodes take the probability beyond them, where items are all in one cluster or all on their own.
     """
+    from scipy import integrate
+
     if is_number(concentration):
         return Nodes(np.array([concentration]), np.zeros(1))
     bottom = max(float(concentration.ppf(1e-17)), _LEAST)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from posterior_consensus.kernels import _jit, cells
+from posterior_consensus.kernels import _cache, _jit, cells
 from posterior_consensus.kernels.pair_moves import Costs
 from tests.kernels.checks import compiled_only
 
@@ -86,7 +86,7 @@ def test_kernels_work_where_nothing_can_be_written(tmp_path):
 
 
 @compiled_only
-def test_kernels_that_cannot_be_kept_are_called_all_the_same(monkeypatch, caplog):
+def test_kernels_that_cannot_be_kept_are_called_all_the_same(monkeypatch, caplog, tmp_path):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -94,12 +94,12 @@ def test_kernels_that_cannot_be_kept_are_called_all_the_same(monkeypatch, caplog
         return one + other
 
     monkeypatch.setattr(IndexDataCacheFile, "save", full)
-    monkeypatch.setattr(_jit._Cache, "_is_due", True)
+    monkeypatch.setattr(_cache.Cache, "_is_due", True)
     kernel = _jit.jit(plus)
     with caplog.at_level(logging.WARNING):
         assert kernel(1, 2) == 3 and kernel(0.5, 0.25) == 0.75
     assert len(caplog.messages) == 1 and "No space" in caplog.text and "NUMBA_CACHE_DIR" in caplog.text
-    monkeypatch.setattr(_jit._Cache, "is_required", True)
+    monkeypatch.setattr(_cache.Cache, "turns", str(tmp_path))
     with pytest.raises(OSError, match="No space"):
         kernel(1, 0.5)
 
@@ -109,7 +109,7 @@ def test_kernels_that_cannot_be_kept_are_called_all_the_same(monkeypatch, caplog
     [
         ("posterior_consensus.kernels.moves", [], True),
         ("posterior_consensus.kernels.moves", ["moves.scan_older.nbi"], True),
-        ("posterior_consensus.kernels.moves", ["moves.scan_older.nbi", f"moves.scan_{_jit._SOURCES}.nbi"], False),
+        ("posterior_consensus.kernels.moves", ["moves.scan_older.nbi", f"moves.scan_{_cache.SOURCES}.nbi"], False),
         ("scipy.special", [], False),
         (None, [], False),  # as of functions that PyTensor writes
     ],
@@ -118,7 +118,7 @@ def test_the_first_kernel_of_an_empty_cache_is_announced(module, on_disk, is_sai
     for name in on_disk:
         (tmp_path / name).touch()
     kernel = SimpleNamespace(py_func=SimpleNamespace(__module__=module), stats=SimpleNamespace(cache_path=tmp_path))
-    listener, compilation = _jit._Announcement(), SimpleNamespace(data={"dispatcher": kernel})
+    listener, compilation = _cache.Announcement(), SimpleNamespace(data={"dispatcher": kernel})
     with caplog.at_level(logging.WARNING):
         for step in (listener.on_start, listener.on_start, listener.on_end, listener.on_end):
             step(compilation)
