@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy.stats import spearmanr
 
 from posterior_consensus.answers.modes import separated_modes
 from posterior_consensus.answers.partition_loss import checked_losses, one_or_many, same_items
@@ -491,6 +490,8 @@ def _modes(draws: PartitionDraws, ends: Labels, scores: Floats, loss: PartitionL
 
 def _sensitivity(labels: Labels, score: _Score, scores: Floats, losses: Floats, calibration: Samples) -> xr.Dataset:
     """Results at half and twice the bandwidth, from the `losses` (M, N) and `scores` (M,) of calibration draws."""
+    from scipy.stats import spearmanr
+
     rows: dict[str, list[float]] = {"rank_correlation": [], "p_value": []}
     for tried in _FACTORS * score.bandwidth:
         others = score.draws.samples.mean(np.exp(-losses / tried))
