@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy import sparse, special, stats
+from scipy import sparse, special
 
 from posterior_consensus.ensemble.allocations import AllocationDraws
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -445,6 +445,8 @@ def component_similarity(
 
 def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
     """The distribution, None for multivariate normals, and SciPy's names of parameters that are renamed."""
+    from scipy import stats
+
     if distribution is None:
         if set(parameters) not in ({"mean", "sd"}, {"mean", "cov"}):
             raise TypeError(

@@ -49,7 +49,6 @@ from posterior_consensus.summary.claims import Claim, HasClaims, lines_of
 from posterior_consensus.summary.methods import NOT_TO_REPORT, how_found
 from posterior_consensus.summary.record import was_interrupted, why_skipped
 from posterior_consensus.summary.references import with_references
-from posterior_consensus.summary.report.page import layers_page
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
 from posterior_consensus.summary.summary import Posterior, Summary
 
@@ -280,6 +279,8 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
         return grid
 
     def _page(self, *, progressbar: bool) -> str:
+        from posterior_consensus.summary.report.page import layers_page
+
         _, about, _ = self.layers._parts()
         head = display.capitalized("; ".join(f"{name}: {value}" for name, value in about))
         status = "runs" if self.layers.are_runs else self._status

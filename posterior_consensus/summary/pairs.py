@@ -26,7 +26,6 @@ from posterior_consensus.sources.conversion import as_source
 from posterior_consensus.summary.about_pairs import claims_of, counts_of, methods_text
 from posterior_consensus.summary.claims import Claim, lines_of
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.report.pairs import pairs_page
 from posterior_consensus.summary.steps import SEARCH, consensus_within, seed_of
 
 _THRESHOLDS = np.arange(1, 10) / 10
@@ -92,6 +91,8 @@ class PairsSummary(PairsRecord):
         return pair_panels(self.links, self.curve, figsize=figsize, width=width)
 
     def _page(self, *, progressbar: bool) -> str:
+        from posterior_consensus.summary.report.pairs import pairs_page
+
         return pairs_page(self)  # which takes little time
 
     def _tables(self) -> dict[str, pd.DataFrame]:

@@ -26,7 +26,6 @@ from posterior_consensus.summary.about_draws import FIRST_LINES, claims_of, head
 from posterior_consensus.summary.claims import Claim, lines_of
 from posterior_consensus.summary.methods import methods_text
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.report.page import page
 
 
 class Summary(SummaryRecord):
@@ -171,6 +170,8 @@ class Summary(SummaryRecord):
         return methods_text(self)
 
     def _page(self, *, progressbar: bool) -> str:
+        from posterior_consensus.summary.report.page import page
+
         return page(self, progressbar=progressbar)
 
     def _tables(self) -> dict[str, pd.DataFrame]:
