@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.runtime.aliases import Floats
@@ -26,26 +25,26 @@ from posterior_consensus.sources.where import Where
 
 Family = tuple[Any, dict[str, Floats]]
 
-_FAMILIES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "NormalRV": (stats.norm, ("loc", "scale")),
-    "PoissonRV": (stats.poisson, ("mu",)),
-    "GammaRV": (stats.gamma, ("a", "scale")),
-    "ExponentialRV": (stats.expon, ("scale",)),
-    "BernoulliRV": (stats.bernoulli, ("p",)),
-    "BinomialRV": (stats.binom, ("n", "p")),
-    "NegBinomialRV": (stats.nbinom, ("n", "p")),
-    "GeometricRV": (stats.geom, ("p",)),
-    "StudentTRV": (stats.t, ("df", "loc", "scale")),
-    "CauchyRV": (stats.cauchy, ("loc", "scale")),
-    "LaplaceRV": (stats.laplace, ("loc", "scale")),
-    "LogisticRV": (stats.logistic, ("loc", "scale")),
-    "LogNormalRV": (stats.lognorm, ("scale", "s")),
-    "BetaRV": (stats.beta, ("a", "b")),
-    "InvGammaRV": (stats.invgamma, ("a", "scale")),
-    "HalfNormalRV": (stats.halfnorm, ("loc", "scale")),
+_FAMILIES: dict[str, tuple[str | None, tuple[str, ...]]] = {
+    "NormalRV": ("norm", ("loc", "scale")),
+    "PoissonRV": ("poisson", ("mu",)),
+    "GammaRV": ("gamma", ("a", "scale")),
+    "ExponentialRV": ("expon", ("scale",)),
+    "BernoulliRV": ("bernoulli", ("p",)),
+    "BinomialRV": ("binom", ("n", "p")),
+    "NegBinomialRV": ("nbinom", ("n", "p")),
+    "GeometricRV": ("geom", ("p",)),
+    "StudentTRV": ("t", ("df", "loc", "scale")),
+    "CauchyRV": ("cauchy", ("loc", "scale")),
+    "LaplaceRV": ("laplace", ("loc", "scale")),
+    "LogisticRV": ("logistic", ("loc", "scale")),
+    "LogNormalRV": ("lognorm", ("scale", "s")),
+    "BetaRV": ("beta", ("a", "b")),
+    "InvGammaRV": ("invgamma", ("a", "scale")),
+    "HalfNormalRV": ("halfnorm", ("loc", "scale")),
     "MvNormalRV": (None, ("mean", "cov")),
 }
-"""SciPy's distribution and its names of the parameters, by the name of PyTensor's operation."""
+"""Name of SciPy's distribution and its names of the parameters, by the name of PyTensor's operation."""
 
 
 def is_model(value: Any) -> bool:
@@ -114,6 +113,8 @@ def _evaluator(model: Any, dataset: Any, group: str) -> Callable[..., Floats]:
 
 def _family_of(variable: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
     """SciPy's distribution of a random variable, SciPy's names of the parameters, and the parameters."""
+    from scipy import stats
+
     op = variable.owner.op
     kind = type(op).__name__
     if kind not in _FAMILIES:
@@ -121,8 +122,8 @@ def _family_of(variable: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
             f"`model` must have components of a family in {listing(_FAMILIES)}; got {kind}. Give the labels or "
             "allocation probabilities and the components' parameters as arrays, with the `distribution` of scipy.stats."
         )
-    distribution, names = _FAMILIES[kind]
-    return distribution, names, list(op.dist_params(variable.owner))
+    name, names = _FAMILIES[kind]
+    return name and getattr(stats, name), names, list(op.dist_params(variable.owner))
 
 
 def _of_mixture(model: Any, core: Any, values_of: Callable[..., Floats]) -> list[Family]:
@@ -186,4 +187,8 @@ def _families_of_label(model: Any, label: Any, values_of: Callable[..., Floats])
 
 
 def _as_scipy_has_them(distribution: Any, arrays: dict[str, Floats]) -> dict[str, Floats]:
-    return arrays | {"scale": np.exp(arrays["scale"])} if distribution is stats.lognorm else arrays
+    return (
+        arrays | {"scale": np.exp(arrays["scale"])}
+        if distribution is not None and distribution.name == "lognorm"
+        else arrays
+    )
