@@ -90,8 +90,12 @@ def _summaries() -> None:
 
 
 def _first_steps() -> None:
-    """What README does first, for the modules that it imports."""
+    """What README does first, for all its kinds of data, with the modules that it imports."""
+    cells = pc.load_example("cells")
     summary = pc.summarize(pc.load_example("galaxies"), **_QUIET)
+    pc.compare_layers(pc.as_runs(cells, "leiden_*", groups="leiden_{}_*"), **_QUIET)
+    pc.summarize(pc.as_runs(cells, "leiden_0.6_*"), **_QUIET)
+    pc.summarize(pc.as_pair_similarity(pc.load_example("pairs")), **_QUIET)
     if find_spec("matplotlib"):
         summary.plot()
 
