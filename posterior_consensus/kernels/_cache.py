@@ -7,7 +7,7 @@ import logging
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 from filelock import FileLock
@@ -36,18 +36,18 @@ class Baseline(NamedTuple):
     features: str
 
 
-def baseline(codegen) -> Baseline:
+def baseline(codegen: Any) -> Baseline:
     """For this kind of machine; whatever is called ARM has all that kernels use."""
     return Baseline("x86-64-v3", _X86_64_V3) if _machine(codegen) == "x86_64" else Baseline("generic", "")
 
 
-def missing_features(codegen) -> list[str]:
+def missing_features(codegen: Any) -> list[str]:
     """Features that shipped kernels use and this process may not."""
     present = {feature[1:] for feature in codegen.magic_tuple()[2].split(",") if feature.startswith("+")}
     return sorted({*filter(None, baseline(codegen).features.split(","))} - present)
 
 
-def came_compiled():
+def came_compiled() -> bool:
     """Whether kernels came with the package that this process can load."""
     return SHIPPED.is_dir() and not missing_features(cpu_target.target_context.codegen())
 
@@ -85,7 +85,7 @@ class Cache(FunctionCache):
     turns: str | None = None  # folder of locks, while all kernels are compiled
     n_saved = 0
     _is_due = True
-    _turn = None
+    _turn: Any = None
 
     @property
     def cache_path(self):
