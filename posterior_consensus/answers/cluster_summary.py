@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored, names_as_coordinate
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords, names_as_coordinate
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
@@ -27,7 +26,7 @@ _IN_WORDS = {"cluster": "summarized_clusters"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusterSummary(Stored, HasLabels):
+class ClusterSummary(InWords, HasLabels):
     """Clusters of the assigned items over the draws that contain all of them; made by :func:`cluster_summary`.
 
     Attributes
@@ -48,8 +47,6 @@ class ClusterSummary(Stored, HasLabels):
         ``mean``, ``sd`` and ``quantiles`` (over ``quantile``) of each parameter in these draws, with the standard error
         ``mcse`` of the mean and the effective sample size ``ess``. If a DataArray had the attribute ``units``, the
         coordinate ``unit`` has the unit of each parameter.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "profiles.plot_cluster_summary"
@@ -70,7 +67,7 @@ class ClusterSummary(Stored, HasLabels):
             in_words=_IN_WORDS,
         )
     )
-    words: Words = field(default=DRAWS, metadata=stored_as.words("summarized_independent"))
+    _of_runs: ClassVar = "summarized_independent"
 
     @property
     def n_clusters(self) -> int:

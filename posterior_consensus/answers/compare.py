@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,8 @@ from posterior_consensus.ensemble.switching import assignment, cheapest_paths
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, RUNS, Words
+from posterior_consensus.results.stored_as import InWords
+from posterior_consensus.results.words import DRAWS, RUNS
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
@@ -264,7 +264,7 @@ def evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PosteriorComparison(Stored):
+class PosteriorComparison(InWords):
     """Differences between two posteriors over the same items; made by :func:`compare_posteriors`.
 
     Attributes
@@ -309,8 +309,6 @@ class PosteriorComparison(Stored):
         Number of draws of each posterior that were matched.
     stopped : str
         "interrupted" if Ctrl-C ended the search for particles, else empty. The particles are the best until then.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     doubt : str or None
         Sentences on posteriors whose chains disagree, by the R-hat of the distance from their first particle or of the
         number of clusters. None if these show no disagreement.
@@ -331,7 +329,7 @@ class PosteriorComparison(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("posterior_"))
     n_matched: int = field(metadata=stored_as.attribute("posterior_matched"))
     stopped: str = field(default="", metadata=stored_as.attribute("posterior_stopped"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("posterior_independent"))
+    _of_runs: ClassVar = "posterior_independent"
     doubt: str | None = field(default=None, metadata=stored_as.attribute("posterior_doubt"))
 
     @property

@@ -1,7 +1,7 @@
 """The credible ball: the smallest ball around a partition with a given posterior probability."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,7 @@ from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.tolerances import SAME
@@ -26,7 +25,7 @@ _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CredibleBall(Stored):
+class CredibleBall(InWords):
     """The smallest ball around a partition with a given posterior probability; made by :func:`credible_ball`.
 
     Attributes
@@ -50,8 +49,6 @@ class CredibleBall(Stored):
         Distance of every draw from the partition, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
         The metric.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     noise_from : int, or None
         For runs with noise, the number from which on a cluster of the partition or of a bound is a single item of
         noise.
@@ -76,7 +73,7 @@ class CredibleBall(Stored):
     )
     distances: xr.DataArray = field(metadata=stored_as.array("ball_distance", _STORED_SAMPLE, name="distance"))
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("ball_independent"))
+    _of_runs: ClassVar = "ball_independent"
     noise_from: int | None = field(default=None, metadata=stored_as.attribute("ball_noise_from"))
     doubt: str | None = field(default=None, metadata=stored_as.attribute("ball_doubt"))
 

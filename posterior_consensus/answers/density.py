@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
@@ -61,7 +60,7 @@ class _Score(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionDensity(HasLabels, Stored):
+class PartitionDensity(HasLabels, InWords):
     """Kernel density on partitions, with p-values and modes; made by :func:`partition_density`.
 
     Attributes
@@ -92,8 +91,6 @@ class PartitionDensity(HasLabels, Stored):
         the posterior than requested.
     loss : PartitionLoss
         The loss between partitions.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "draws.plot_density_peaks"
@@ -110,7 +107,7 @@ class PartitionDensity(HasLabels, Stored):
     step: int = field(metadata=stored_as.attribute("density_step"))
     ess: float = field(metadata=stored_as.number("density_ess"))
     loss: PartitionLoss = field(metadata=stored_as.loss("density_"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("density_independent"))
+    _of_runs: ClassVar = "density_independent"
 
     def score(self, partitions: Any) -> xr.DataArray:
         """Compute the score of partitions: the mean of exp(-loss / bandwidth) over the training draws.

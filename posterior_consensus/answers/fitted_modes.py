@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,7 @@ from posterior_consensus.ensemble.partitions import (
     smallest_dtype,
 )
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.runtime.aliases import Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
@@ -33,7 +32,7 @@ from posterior_consensus.sources.conversion import as_draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionModes(Stored):
+class PartitionModes(InWords):
     """Partitions fitted by :func:`fit_modes`, in the order of their shares.
 
     Attributes
@@ -67,8 +66,6 @@ class PartitionModes(Stored):
         Lower bound plus log prior after each step of the last ascent; it never falls.
     converged : bool
         Whether no probability changed by more than 1e-5 in the last step.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     is_noise : xarray.DataArray of shape (n_modes, n_items), dtype bool, or None
         Whether an item is noise in the mode: alone in its cluster, and noise in at least half of the mode's runs. None
         unless runs have noise.
@@ -87,7 +84,7 @@ class PartitionModes(Stored):
     evidence: dict[int, float] = field(metadata=stored_as.by_number("mode_evidence", "n_modes"))
     trace: np.ndarray = field(metadata=stored_as.values("mode_trace", "mode_step"))
     converged: bool = field(metadata=stored_as.flag("mode_converged"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("mode_independent"))
+    _of_runs: ClassVar = "mode_independent"
     is_noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("mode_is_noise"))
 
     @property

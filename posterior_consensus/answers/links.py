@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
+from posterior_consensus.results.words import DRAWS
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import check_share
@@ -42,7 +42,7 @@ _COLUMNS = ("mean", "mcse", "ess", "lower", "upper", "share", "partition", "prio
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StableComponents(HasLabels, Stored):
+class StableComponents(HasLabels, InWords):
     """Sets of items that the draws co-cluster; made by :func:`stable_components`.
 
     Attributes
@@ -58,8 +58,6 @@ class StableComponents(HasLabels, Stored):
         items.
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "paths.plot_stable_components"
@@ -73,7 +71,7 @@ class StableComponents(HasLabels, Stored):
         )
     )
     n_draws: int | None = field(metadata=stored_as.attribute("stable_components_draws"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("stable_components_independent"))
+    _of_runs: ClassVar = "stable_components_independent"
 
     @property
     def n_components(self) -> int:
@@ -247,7 +245,7 @@ def _largest_first(classes: npt.NDArray[Any]) -> Labels:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Links(Stored):
+class Links(InWords):
     """Links between pairs of items, and the numbers of clusters by size; made by :func:`links`.
 
     Attributes
@@ -271,8 +269,6 @@ class Links(Stored):
         Number of draws.
     components : str
         Whether the number of clusters estimates a number of components, in words: under the prior, if it is given.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "links.plot_links"
@@ -284,7 +280,7 @@ class Links(Stored):
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("link_cluster_names"))
     n_draws: int = field(metadata=stored_as.attribute("links_draws"))
     components: str = field(default=DRAWS.number, metadata=stored_as.attribute("links_components"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("links_independent"))
+    _of_runs: ClassVar = "links_independent"
 
     @property
     def within(self) -> Flags:

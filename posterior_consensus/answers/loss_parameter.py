@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import Loss, PartitionLoss, pairs
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored, as_dataset
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords, Stored, as_dataset
 from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
@@ -49,7 +48,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LossPath(Stored):
+class LossPath(InWords):
     """The partitions of minimum expected loss along the parameter of a loss; made by :func:`loss_path`.
 
     Attributes
@@ -72,8 +71,6 @@ class LossPath(Stored):
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of float
         Values that were not searched because of Ctrl-C; partitions and table leave them out.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "paths.plot_loss_path"
@@ -84,7 +81,7 @@ class LossPath(Stored):
     n_draws: int | None = field(metadata=stored_as.attribute("path_draws"))
     stopped: str = field(default="", metadata=stored_as.attribute("path_stopped"))
     missing: tuple[float, ...] = field(default=(), metadata=stored_as.names("path_missing"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("path_independent"))
+    _of_runs: ClassVar = "path_independent"
 
     @property
     def parameter(self) -> str:

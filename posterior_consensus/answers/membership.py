@@ -22,8 +22,7 @@ from posterior_consensus.ensemble.switching import expected_common_items, is_mat
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
-from posterior_consensus.results.stored_as import Stored, names_as_coordinate
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords, names_as_coordinate
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.tolerances import SAME
@@ -46,7 +45,7 @@ _NEARLY_EQUAL = 0.5  # share of effective draws that weights leave, from which t
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Membership(Stored):
+class Membership(InWords):
     """Posterior probability of each item to belong to each cluster of a partition.
 
     Result of :func:`membership` and, for new items, of :func:`predict_allocation`.
@@ -70,8 +69,6 @@ class Membership(Stored):
     ess : xarray.DataArray of shape (n_items,) or None
         Effective sample size of the weights of the draws given each new item's value; NaN if the tail of the
         weights is too heavy, or a chain has fewer than four draws. None if new items have no weights of their own.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "items.plot_membership"
@@ -82,7 +79,7 @@ class Membership(Stored):
     numbers: tuple[int, ...] = field(metadata=stored_as.names("membership_numbers"))
     conditional_on: str = field(default="", metadata=stored_as.attribute("membership_conditional_on"))
     ess: xr.DataArray | None = field(default=None, metadata=stored_as.array("membership_ess"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("membership_independent"))
+    _of_runs: ClassVar = "membership_independent"
 
     @property
     def reason(self) -> xr.DataArray:
@@ -461,7 +458,7 @@ def _with_errors(mean_over: Callable[..., Floats], samples: Samples, n_items: in
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemUncertainty(Stored):
+class ItemUncertainty(InWords):
     """Mean similarity of each item to its own and the nearest other cluster; made by :func:`item_uncertainty`.
 
     Attributes
@@ -487,8 +484,6 @@ class ItemUncertainty(Stored):
     noise, noise_mcse : xarray.DataArray of shape (n_items,), dtype float64, or None
         Share of runs that call each item noise, and its standard error; None unless runs have noise. Items of noise
         have the last number in `cluster`, whose name is "noise", and no similarity; `nearest` is never noise.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "items.plot_item_uncertainty"
@@ -499,7 +494,7 @@ class ItemUncertainty(Stored):
     nearest_similarity: xr.DataArray = field(metadata=stored_as.array("item_nearest_similarity"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("item_cluster_names"))
     membership: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_membership"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("item_independent"))
+    _of_runs: ClassVar = "item_independent"
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise"))
     noise_mcse: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise_mcse"))
 

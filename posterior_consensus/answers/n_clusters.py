@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats, Integers
@@ -48,7 +47,7 @@ _AT_ONCE = 256  # partitions whose losses are computed together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LossByNClusters(Stored):
+class LossByNClusters(InWords):
     """Minimum expected loss found for each number of clusters; made by :func:`loss_by_n_clusters`.
 
     Attributes
@@ -70,8 +69,6 @@ class LossByNClusters(Stored):
     missing : tuple of int
         Numbers of clusters that the table leaves out: they were not searched because of Ctrl-C, or the items that at
         most half of the runs call noise do not form so many.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "n_clusters.plot_loss_by_n_clusters"
@@ -82,7 +79,7 @@ class LossByNClusters(Stored):
     n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
     stopped: str = field(default="", metadata=stored_as.attribute("by_n_clusters_stopped"))
     missing: tuple[int, ...] = field(default=(), metadata=stored_as.names("by_n_clusters_missing"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("by_n_clusters_independent"))
+    _of_runs: ClassVar = "by_n_clusters_independent"
 
     @property
     def best(self) -> int:
@@ -365,7 +362,7 @@ def _probabilities_of_numbers(source: PairSource, numbers: list[int]) -> tuple[F
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusterMerges(Stored):
+class ClusterMerges(InWords):
     """Pairwise merges of a partition's clusters; made by :func:`cluster_merges`.
 
     Attributes
@@ -385,8 +382,6 @@ class ClusterMerges(Stored):
         Names of the clusters in the partition, by number.
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "n_clusters.plot_dendrogram"
@@ -396,7 +391,7 @@ class ClusterMerges(Stored):
     loss: Loss = field(metadata=stored_as.loss("merged_"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("merged_names"))
     n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("merged_independent"))
+    _of_runs: ClassVar = "merged_independent"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the merges.

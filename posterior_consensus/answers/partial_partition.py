@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,7 @@ from posterior_consensus.kernels.cells import Draws, searched
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
@@ -56,7 +55,7 @@ _MOST_PAIRS = 0.25  # share of the memory budget that the bound may use
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartialPartition(Stored, HasLabels):
+class PartialPartition(InWords, HasLabels):
     """A partition of some items, the others unassigned; made by :func:`partial_partition`.
 
     Attributes
@@ -91,8 +90,6 @@ class PartialPartition(Stored, HasLabels):
         Name of each cluster number, including clusters of the given partition without assigned items.
     stopped : str
         Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "paths.plot_partial_partition"
@@ -114,7 +111,7 @@ class PartialPartition(Stored, HasLabels):
     expected_loss_ess: float = field(metadata=stored_as.number("partial_expected_loss_ess"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("partial_names"))
     stopped: str = field(default="", metadata=stored_as.attribute("partial_stopped"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("partial_independent"))
+    _of_runs: ClassVar = "partial_independent"
 
     @property
     def n_items(self) -> int:

@@ -4,7 +4,7 @@ In sentences, a mode is a group of draws: the statistic that separates modes is 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,8 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
+from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.aliases import Flags, Floats
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
@@ -332,7 +332,7 @@ def _word(number: int) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Particles(Stored):
+class Particles(InWords):
     """A few weighted partitions nearest to the posterior, heaviest first; made by :func:`particles`.
 
     Attributes
@@ -380,8 +380,6 @@ class Particles(Stored):
         the draws form one group.
     draws : PartitionDraws or None
         The draws; None for particles that were read from a file.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     noise_from : int, or None
         For runs with noise, the number from which on a cluster is a single item of noise: an item alone in the
         particle, which at least half of the runs in its region call noise.
@@ -414,7 +412,7 @@ class Particles(Stored):
     n_draws_searched: int = field(metadata=stored_as.attribute("particle_draws_searched"))
     stopped: str = field(default="", metadata=stored_as.attribute("particle_stopped"))
     draws: PartitionDraws | None = field(default=None, compare=False)
-    words: Words = field(default=DRAWS, metadata=stored_as.words("particle_independent"))
+    _of_runs: ClassVar = "particle_independent"
     noise_from: int | None = field(default=None, metadata=stored_as.attribute("particle_noise_from"))
 
     @property

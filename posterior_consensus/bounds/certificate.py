@@ -33,8 +33,7 @@ from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.problems.components import components_of
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_seconds, listing
@@ -126,7 +125,7 @@ def quick_bound(draws: PairSource, loss: Loss, incumbent: Labels, n_starts: int)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(Stored):
+class Certificate(InWords):
     """Bound of the distance between a partition's expected loss and the minimum; made by :func:`certify`.
 
     Attributes
@@ -151,8 +150,6 @@ class Certificate(Stored):
         The method's record of its work.
     left_out : str
         What was not computed for the bound and why, as a sentence; empty where nothing was left out.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     partition: xr.DataArray = field(metadata=stored_as.array("certified_partition", of_items=True))
@@ -165,7 +162,7 @@ class Certificate(Stored):
     better_loss: float = field(metadata=stored_as.number("better_loss", measured=True))
     info: Info | None = field(default=None, metadata=stored_as.work("certificate_info"))
     left_out: str = field(default="", metadata=stored_as.attribute("certificate_left_out"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("certificate_independent"))
+    _of_runs: ClassVar = "certificate_independent"
 
     _also_stored: ClassVar = {
         "optimality_gap": stored_as.number("certified_optimality_gap"),

@@ -20,8 +20,7 @@ from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations, as_categories
-from posterior_consensus.results.stored_as import Stored, own_in
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords, own_in
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import check_integer, is_integer
 from posterior_consensus.search.runs import SearchInfo
@@ -31,7 +30,7 @@ _OF_RECORD = ("size", "similarity", "outside", "outside_probability")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConsensusPartition(HasLabels, Stored):
+class ConsensusPartition(HasLabels, InWords):
     """A consensus partition with its expected loss; made by :func:`consensus_partition`.
 
     Attributes
@@ -69,8 +68,6 @@ class ConsensusPartition(HasLabels, Stored):
         For scored pairs, of each record: ``size`` of its cluster; ``similarity``, its mean probability with the rest of
         the cluster, NaN alone; ``outside``, the position of the record outside the cluster with which it was scored
         highest, the first if several were, -1 if none was scored; ``outside_probability``, their probability, or NaN.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     noise : xarray.DataArray of shape (n_items,), dtype bool, or None
         Whether each item is noise, in no cluster; None for a loss without noise. Functions without noise see each such
         item as a cluster of its own.
@@ -92,7 +89,7 @@ class ConsensusPartition(HasLabels, Stored):
     threshold: Threshold | None = field(default=None, metadata=stored_as.work("threshold"))
     given_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("names"))
     records: xr.Dataset | None = field(default=None, metadata=stored_as.table("record_{}", _OF_RECORD, of_items=True))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("consensus_independent"))
+    _of_runs: ClassVar = "consensus_independent"
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("noise", of_items=True))
     doubt: str | None = field(default=None, metadata=stored_as.attribute("consensus_doubt"))
 

@@ -1,7 +1,7 @@
 """Comparison of partitions by expected loss, and the excess of a partition that the draws chose."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,7 @@ from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.problems.problem import FREE, Problem
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.runtime.tolerances import SAME
@@ -34,7 +33,7 @@ _PARTS = 4  # divisor of the difference of the halves that gives the excess
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionComparison(Stored):
+class PartitionComparison(InWords):
     """Expected losses of several partitions and of their differences, returned by :func:`compare_partitions`.
 
     Attributes
@@ -53,8 +52,6 @@ class PartitionComparison(Stored):
         Loss of the comparison.
     n_draws : int
         Number of draws.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("compared_labels", _DIMS, of_items=True))
@@ -62,7 +59,7 @@ class PartitionComparison(Stored):
     excess: float = field(metadata=stored_as.number("comparison_excess", measured=True))
     loss: PartitionLoss = field(metadata=stored_as.loss("comparison_"))
     n_draws: int = field(metadata=stored_as.attribute("comparison_draws"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("comparison_independent"))
+    _of_runs: ClassVar = "comparison_independent"
 
     @property
     def best(self) -> Any:

@@ -1,7 +1,7 @@
 """Test of independence between items: a two-sample test against the product of marginals."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,7 @@ from posterior_consensus.ensemble.switching import most_in_common
 from posterior_consensus.kernels import contingency, ensemble
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
@@ -33,7 +32,7 @@ _ALPHA = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NearIndependence(Stored):
+class NearIndependence(InWords):
     """Test of whether items change clusters independently, returned by :func:`diagnostics.near_independence`.
 
     Attributes
@@ -54,8 +53,6 @@ class NearIndependence(Stored):
         Number of draws used, all nearly uncorrelated.
     ess : float
         Effective sample size of the partition.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     """
 
     _figure = "draws.plot_near_independence"
@@ -67,7 +64,7 @@ class NearIndependence(Stored):
     bandwidth: float = field(metadata=stored_as.attribute("independence_bandwidth"))
     n_draws: int = field(metadata=stored_as.attribute("independence_draws"))
     ess: float = field(metadata=stored_as.attribute("independence_ess"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("independence_of_runs"))
+    _of_runs: ClassVar = "independence_of_runs"
 
     @property
     def verdict(self) -> str:

@@ -14,15 +14,14 @@ from posterior_consensus.ensemble.samples import ChainSamples
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.sentences import Sentence, in_full
-from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.stored_as import InWords
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 STATISTICS = ("rhat", "ess_bulk", "ess_tail")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis(Stored):
+class Diagnosis(InWords):
     """Agreement of the chains and effective sample sizes, returned by :func:`diagnose`.
 
     Attributes
@@ -63,8 +62,6 @@ class Diagnosis(Stored):
         Kish's effective number of draws; `n_draws` without weights.
     loss : PartitionLoss
         Loss that measures distance.
-    words : Words
-        What draws and chains are called: those of chains, or independent runs of programs.
     spread : RunSpread or None
         For independent runs, the mean distance between two of them, ``distance`` and ``distance_mcse``, also ``within``
         and ``between`` groups, and the ``p_value`` of the test of equal groups. None for chains.
@@ -88,7 +85,7 @@ class Diagnosis(Stored):
     n_draws: int = field(metadata=stored_as.attribute("diagnosis_draws"))
     effective_draws: float = field(metadata=stored_as.number("effective_draws"))
     loss: PartitionLoss = field(metadata=stored_as.loss("diagnosis_"))
-    words: Words = field(default=DRAWS, metadata=stored_as.words("diagnosis_independent"))
+    _of_runs: ClassVar = "diagnosis_independent"
     spread: RunSpread | None = field(default=None, metadata=stored_as.record(RunSpread))
 
     _also_stored: ClassVar = {"verdict": stored_as.attribute("verdict")}

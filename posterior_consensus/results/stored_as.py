@@ -161,17 +161,11 @@ class Group:
 
 
 class Form(NamedTuple):
-    """Functions that store and restore a value.
+    """Functions that store and restore a value."""
 
-    Attributes
-    ----------
-    write : callable
-        ``write(value, record, parts)`` adds a value of a record to the parts.
-    read : callable
-        ``read(group, name)`` restores the value of the field of this name, or raises KeyError.
-    """
-
+    # ``write(value, record, parts)`` adds a value of a record to the parts.
     write: Callable[[Any, Any, DatasetParts], None]
+    # ``read(group, name)`` restores the value of the field of this name, or raises KeyError.
     read: Callable[[Group, str], Any]
 
 
@@ -190,10 +184,12 @@ def write_fields(record: Any, parts: DatasetParts) -> None:
         value = getattr(record, name)
         if value is not None:
             metadata[_KEY].write(value, record, parts)
+    if isinstance(record, InWords) and record.words is RUNS:
+        parts.attrs[record._of_runs] = 1
 
 
 def read_fields(kind: type, group: Group) -> dict[str, Any]:
-    """Read the declared fields of a record; a missing field is None if its type allows None, or DRAWS.
+    """Read the declared fields of a record; a missing field is None if its type allows None.
 
     Raises
     ------
@@ -209,8 +205,8 @@ def read_fields(kind: type, group: Group) -> dict[str, Any]:
         try:
             present[field.name] = field.metadata[_KEY].read(group, field.name)
         except KeyError:
-            if field.default is DRAWS or "None" in str(field.type):
-                absent[field.name] = DRAWS if field.default is DRAWS else None
+            if "None" in str(field.type):
+                absent[field.name] = None
             else:
                 missing.append(field.name)
     if missing and present:
@@ -219,6 +215,8 @@ def read_fields(kind: type, group: Group) -> dict[str, Any]:
         )
     if missing:
         raise KeyError(kind.__name__)
+    if issubclass(kind, InWords) and group.attrs.get(kind._of_runs):
+        absent["words"] = RUNS
     return present | absent
 
 
@@ -354,16 +352,6 @@ def flag(name: str) -> Declared:
     return _attribute(name, int, bool)
 
 
-def words(name: str) -> Declared:
-    """Declare the words for draws of chains, which are not stored, or for independent runs, which are."""
-
-    def write(value: Words, record: Any, parts: DatasetParts) -> None:
-        if value is RUNS:
-            parts.attrs[name] = 1
-
-    return {_KEY: Form(write, lambda group, field: RUNS if group.attrs[name] else DRAWS)}
-
-
 def names(name: str) -> Declared:
     """Declare a tuple of names or numbers."""
     return _attribute(name, as_json, names_from_json)
@@ -479,6 +467,21 @@ class Stored(display.Shown, display.Tabled):
         """
         with reading(dataset, cls.__name__) as read:
             return cls(**read_fields(cls, read))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InWords(Stored):
+    """A stored result of draws of chains, or of independent runs, whose words it is displayed with.
+
+    Attributes
+    ----------
+    words : Words
+        What draws and chains are called: those of chains, or independent runs of programs.
+    """
+
+    words: Words = dataclasses.field(default=DRAWS, kw_only=True)
+    _of_runs: ClassVar[str]
+    """Attribute that marks a stored result of independent runs."""
 
 
 def as_dataset(record: Any) -> xr.Dataset:
