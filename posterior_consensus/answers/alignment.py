@@ -453,24 +453,9 @@ def as_sentence(clauses: list[str]) -> str:
 def differences_in_words(
     reference: Labels, partition: Labels, names: Sequence[Hashable], others: Sequence[Hashable] | None = None
 ) -> list[str]:
-    """Describe how a partition differs from a reference, the largest change first.
+    """Clauses on how a partition (n,) differs from a reference (n,), the largest change first; none if they are equal.
 
-    Parameters
-    ----------
-    reference, partition : ndarray of shape (n_items,), dtype int32
-        Canonical labels of the same items.
-    names : sequence of shape (n_clusters,)
-        Names of the reference's clusters.
-    others : sequence, optional
-        Names of the partition's clusters. By default clusters are described by their sizes.
-
-    Returns
-    -------
-    list of str
-        Clauses without a capital and a full stop; empty for equal partitions.
-
-    Notes
-    -----
+    Clusters of the reference have `names`, and those of the partition `others`, or else are described by their sizes.
     Two clusters overlap if they share at least a quarter of the smaller one. Each connected component of the graph of
     overlapping clusters is one change: a cluster splits, clusters merge, or items move between clusters. Items that
     move are outside the one-to-one matching with the most common items. The last clause counts the items outside these

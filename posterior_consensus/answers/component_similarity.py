@@ -521,21 +521,11 @@ def _(source: AllocationDraws, rows: slice, weighted: Floats) -> tuple[Any, Floa
 
 
 def grouped(similar: Floats, n_items: Floats, tau: float) -> Positions:
-    """Group of each component (n_draws, K) that minimizes Binder's loss at a pair threshold.
+    """Group of each component (N, K) that minimizes Binder's loss at the pair threshold `tau`.
 
-    Parameters
-    ----------
-    similar : ndarray of shape (n_draws, K, K)
-        Similarities of the components of each draw.
-    n_items : ndarray of shape (n_draws, K)
-        Number of items of each component; empty components come last.
-    tau : float
-        The pair threshold.
-
-    Notes
-    -----
-    The minimum is over all partitions of at most eight components, otherwise over the cuts of their average-linkage
-    tree.
+    Given are the similarities (N, K, K) of the components of each draw and their numbers of items (N, K); empty
+    components come last. The minimum is over all partitions of at most eight components, otherwise over the cuts of
+    their average-linkage tree.
     """
     n_components = n_items.shape[1]
     costs = n_items[:, :, np.newaxis] * n_items[:, np.newaxis] * (tau - similar)

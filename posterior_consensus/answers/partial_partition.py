@@ -368,10 +368,8 @@ def grown(
 ) -> tuple[Labels, Floats, str]:
     """Find the largest set of items, up to `most`, whose joint clustering has probability at least `prob`.
 
-    Returns
-    -------
-    Labels (n,), -1 if unassigned; the largest probability found for each number of items (n + 1,); and why the search
-    ended early: "seconds", "interrupted" or empty.
+    Returned are labels (n,), -1 if unassigned; the largest probability found for each number of items (n + 1,); and why
+    the search ended early: "seconds", "interrupted" or empty.
     """
     draws = draws.without_zero_weights()
     most = draws.n_items if most is None else most
@@ -432,9 +430,7 @@ def chosen(
 ) -> tuple[Chosen, Floats, str]:
     """Find the largest set whose probability is at least `prob` by two errors, or else whose share of `choosing` is.
 
-    Returns
-    -------
-    The set, the curve of all searches (n + 1,), and why one ended early: "seconds", "interrupted" or empty.
+    Returned are the set, the curve of all searches (n + 1,), and why one ended early: "seconds", "interrupted" or "".
     """
     labels, curve, stopped = grown(choosing, prob, n_starts, rng, clock.part(0.5), progressbar)
     first = found = _estimated(choosing, others, labels)

@@ -132,22 +132,9 @@ def judged(
 ) -> tuple[str, tuple[object, ...], str]:
     """Return the status, the chains that stay in modes or groups, and the verdict in words.
 
-    Parameters
-    ----------
-    draws : PartitionDraws
-        The draws.
-    at_modes : ndarray of shape (M, n_draws)
-        Indicators of the draws at each mode.
-    number : int or None
-        Requested number of particles.
-    supposed : Visits or None
-        Of each mode expected under independence; None if these equal the modes.
-    far : str
-        Distances between their partitions, with the unit.
-    least : float
-        Smallest share of the draws that a group must have to be found.
-    stopped : str
-        Why the search for groups ended early; empty if it did not.
+    `at_modes` (M, N) indicates the draws at each mode, and `supposed` are the visits of each mode expected under
+    independence, None if these equal the modes. `number` particles were requested; a group must have the share `least`
+    of the draws to be found. `far` are the distances between partitions, and `stopped` why the search ended early.
     """
     n_modes = len(at_modes)
     if not draws.samples.series:

@@ -51,13 +51,8 @@ def without(names: Sequence[object], left_out: Collection[object]) -> str:
 def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
     """Find chains that share all draws or a long stretch, at the same or another place.
 
-    Parameters
-    ----------
-    draws, items : PartitionDraws
-        All draws, possibly with allocation probabilities, and the labels of the items compared.
+    Given are all draws, possibly with allocation probabilities, and the labels of the items compared.
 
-    Notes
-    -----
     A stretch has at least 20 draws, and a quarter of the draws of the shortest chain. Independent chains that seldom
     move share a stretch by chance. A move is a draw that differs from its predecessor; q is the share of all moves
     that lead to its partition. Chains share a stretch of moves with the product of their q as probability. It is a

@@ -244,18 +244,8 @@ def judge_runs(
 ) -> tuple[str, list[Sentence]]:
     """Return the status of independent runs, and the sentences of the verdict.
 
-    Parameters
-    ----------
-    draws : PartitionDraws
-        The runs.
-    spread : RunSpread
-        Distances between them.
-    difference : ChainDifference
-        Largest difference between two groups' agreement on a pair.
-    items : tuple of str
-        Names of this pair.
-    loss : PartitionLoss
-        Loss that measures distance.
+    `difference` is the largest between two groups' agreement on a pair, `items` are the names of this pair, and `loss`
+    measures distance.
     """
     samples, n = draws.samples, draws.n_draws
     if draws.n_items == 1:

@@ -66,18 +66,8 @@ def new_runs(draws: PartitionDraws, result: Any, partition: Labels, loss: Partit
     """How near new runs are to a partition, see :class:`NewRuns`; `draws` are runs of equal weights.
 
     The correction is 0 for a partition that greedy search did not find for as many runs, and NaN for a single run.
-
-    Parameters
-    ----------
-    draws : PartitionDraws
-    result : ConsensusPartition or any partition
-        Where the partition comes from.
-    partition : ndarray of shape (n_items,)
-        Its canonical labels, -1 for noise, which is a cluster of its own in `loss`.
-    loss : PartitionLoss
-        Distance of a run from the partition.
-    chance : float
-        Mean distance that random labels have.
+    The partition (n,) has the label -1 for noise, which is a cluster of its own in `loss`, the distance of a run from
+    it. It comes from `result`, any partition. Random labels have the mean distance `chance`.
     """
     draws = draws.in_fixed_order()
     changes = _changes_without_run(draws, result, partition, loss)

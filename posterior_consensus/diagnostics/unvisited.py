@@ -45,17 +45,8 @@ class Unvisited:
 def unvisited(traces: Floats, samples: Samples) -> Unvisited | None:
     """Find a part of the posterior that some chains never visit, or hardly ever, and that the others often visit.
 
-    Parameters
-    ----------
-    traces : ndarray of shape (T, n_draws)
-        Functions of the draws. Those with missing values are left out.
-    samples : Samples
-        The draws' chains. Weights are ignored.
-
-    Returns
-    -------
-    Unvisited or None
-        The most significant part. None if none is significant, and for one chain or independent runs.
+    Returned is the most significant part; None if none is significant, and for one chain or independent runs. Traces
+    (T, N) are functions of the draws; those with missing values are left out. Weights are ignored.
 
     Notes
     -----

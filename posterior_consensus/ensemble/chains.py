@@ -29,31 +29,17 @@ def pairs_together(draws: PartitionDraws) -> Floats:
 
 @dataclass(frozen=True)
 class PartitionVariance:
-    """Variance of the association matrix, summed over all pairs of items.
+    """Variance of the association matrix, summed over all pairs of items."""
 
-    Attributes
-    ----------
-    within : float
-        Mean over half-chains of their variances.
-    total : float
-        Estimate of the posterior variance that includes the variance between the half-chains' means.
-    rhat : float
-        Root of total over within; NaN for one chain, and if nothing varies.
-    """
-
-    within: float
-    total: float
-    rhat: float
+    within: float  # mean over half-chains of their variances
+    total: float  # estimate of the posterior variance that includes the variance between the half-chains' means
+    rhat: float  # root of total over within; NaN for one chain, and if nothing varies
 
 
 def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> PartitionVariance:
     """Variance of the partition within and over chains, and its R-hat, in closed form.
 
-    Parameters
-    ----------
-    draws : PartitionDraws
-    pairs_together : ndarray of shape (n_draws,)
-        Number of co-clustered pairs of items in each draw.
+    `pairs_together` (N,) is the number of co-clustered pairs of items in each draw.
 
     Notes
     -----
@@ -100,14 +86,8 @@ def _not_rounding(variance: float, squares: Floats) -> float:
 def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -> float:
     """Effective sample size of the partition, from the distances between draws at each lag; the number of runs.
 
-    Parameters
-    ----------
-    draws : PartitionDraws
-    pairs_together : ndarray of shape (n_draws,)
-        Number of co-clustered pairs of items in each draw.
-    total : float
-        Variance of the partition: `total` of :func:`partition_variance`, or `within` to leave out the differences
-        between chains.
+    `pairs_together` (N,) is the number of co-clustered pairs of items in each draw. `total` is the variance of the
+    partition, by :func:`partition_variance`, or its `within` to leave out the differences between chains.
 
     Notes
     -----
@@ -242,19 +222,9 @@ def difference_is_real(difference: ChainDifference, n_items: int, samples: Sampl
 def half_energy(distances: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_], pairs: Floats) -> Floats:
     """Mean distance between two samples, less the mean of their mean distances within, (R,) for R pairs of samples.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (m, m)
-        Symmetric distances between m members; members may be blocks of draws, with the mean distances between them.
-    ours, theirs : ndarray of shape (R, m)
-        Members of either sample.
-    pairs : ndarray of shape (m, m)
-        Symmetric weights of the pairs; 0 for pairs that do not count, such as a member and itself.
-
-    Returns
-    -------
-    ndarray of shape (R,)
-        NaN for a sample without pairs.
+    NaN for a sample without pairs. `ours` and `theirs` (R, m) are the members of either sample, which may be blocks of
+    draws, with the mean `distances` (m, m) between them. `pairs` (m, m) are symmetric weights of the pairs, 0 for those
+    that do not count, such as a member and itself.
 
     Notes
     -----

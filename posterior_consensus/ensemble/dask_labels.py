@@ -21,11 +21,6 @@ class DaskLabels(LabelBackend):
     """Labels in blocks of items, all draws of each.
 
     A block is a future that stays on a worker. If the worker is lost, the cluster recomputes it from its inputs.
-
-    Attributes
-    ----------
-    n_clusters : ndarray of shape (n_draws,), dtype int64
-        Number of clusters of each draw.
     """
 
     def __init__(
@@ -105,15 +100,8 @@ class DaskLabels(LabelBackend):
 def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
     """Number the labels of a dask array (..., n_items) by first appearance, and keep them on the workers.
 
-    Blocks of draws with all items are numbered first, then rearranged to blocks of items with all draws.
-
-    Parameters
-    ----------
-    array : dask.array.Array
-        All dimensions but the last run over draws.
-    name : str
-        What to call the labels in an error.
-    client : dask.distributed.Client
+    Blocks of draws with all items are numbered first, then rearranged to blocks of items with all draws. All dimensions
+    but the last run over draws. Errors call the labels `name`.
     """
     from dask import array as arrays
     from dask import delayed

@@ -94,19 +94,9 @@ class Importance(NamedTuple):
 def importance(samples: Samples, log_ratio: Floats, numbers: Any, most: int, steps: Floats | float = 0.0) -> Importance:
     """Weight draws of partitions by ratios (N,), given as logarithms, and judge the weights.
 
-    Parameters
-    ----------
-    samples : Samples
-        The draws.
-    log_ratio : ndarray of shape (N,)
-        Log ratio of each draw; minus infinity for a weight of 0.
-    numbers : ndarray of shape (N,)
-        Number of clusters of each draw.
-    most : int
-        Largest possible number of clusters.
-    steps : ndarray of shape (2,), optional
-        Changes of the log ratio to one cluster fewer and one more. They are used only if all draws have equally many
-        clusters; else the draws show them.
+    `log_ratio` is minus infinity for a weight of 0. `numbers` (N,) are the draws' numbers of clusters, of `most` at
+    most. `steps` (2,) are changes of the log ratio to one cluster fewer and one more, used only if all draws have
+    equally many clusters; else the draws show them.
     """
     weighted = smoothed(samples, log_ratio)
     own = np.flatnonzero((samples.weights > 0) & (log_ratio > -np.inf))

@@ -27,24 +27,12 @@ _FAR_APART = 100  # larger integers, if clusters are few, do not number these
 
 
 class Clusters(NamedTuple):
-    """The clusters of a partition, and its noise, if it has some, in one more.
+    """The clusters of a partition, and its noise, if it has some, in one more."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_items,), dtype int32
-        Clusters, numbered by first appearance; noise is in the last.
-    names : tuple
-        Users' names of the clusters.
-    numbers : ndarray of shape (n_clusters,), dtype int64
-        Number of each cluster, for its colour.
-    noise : int or None
-        Label of noise; None without noise.
-    """
-
-    labels: Labels
-    names: tuple[Hashable, ...]
-    numbers: npt.NDArray[np.int64]
-    noise: int | None
+    labels: Labels  # (n_items,): clusters, numbered by first appearance; noise is in the last
+    names: tuple[Hashable, ...]  # users' names of the clusters
+    numbers: npt.NDArray[np.int64]  # (n_clusters,): number of each cluster, for its colour
+    noise: int | None  # label of noise; None without noise
 
     def with_noise(self, name: str) -> Clusters:
         """These clusters, and noise even if no item is; errors call the partition `name`."""

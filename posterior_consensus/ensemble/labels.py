@@ -65,15 +65,9 @@ class KeptCounts:
 
 
 class LabelBackend(ABC):
-    """Labels of every item in every draw, numbered by first appearance, wherever they are stored.
+    """Labels of every item in every draw, numbered by first appearance, wherever they are stored."""
 
-    Attributes
-    ----------
-    n_clusters : ndarray of shape (n_draws,), dtype int64
-        Number of clusters of each draw.
-    """
-
-    n_clusters: npt.NDArray[np.int64]
+    n_clusters: npt.NDArray[np.int64]  # (n_draws,): number of clusters of each draw
 
     @property
     def n_draws(self) -> int:
@@ -214,37 +208,22 @@ class LabelBackend(ABC):
 
 
 class MappedFile(NamedTuple):
-    """The file of a mapped array.
-
-    Attributes
-    ----------
-    path : Path
-    offset : int
-        Byte at which the labels begin.
-    mark : bytes
-        End of the file, a checksum of its content, by which another file of this name is noticed; empty for a
-        temporary file.
-    progressbar : bool
-        Whether a pass over the labels shows its bytes and the time left.
-    opened : stat_result or None
-        State of the file when it was opened; None for a temporary file, which nothing else writes to.
-    """
+    """The file of a mapped array."""
 
     path: Path
-    offset: int
+    offset: int  # byte at which the labels begin
+    # End of the file, a checksum of its content, by which another file of this name is noticed; empty for a temporary
+    # file.
     mark: bytes = b""
-    progressbar: bool = False
+    progressbar: bool = False  # whether a pass over the labels shows its bytes and the time left
+    # State of the file when it was opened; None for a temporary file, which nothing else writes to.
     opened: os.stat_result | None = None
 
     def check(self) -> None:
-        """Raise if the mapped file was written to since it was opened, as its labels are then others, or end early.
+        """Raise ValueError if the mapped file was written to since it was opened, by its size and time of modification.
 
-        A file that was removed, or replaced by another of its name, stays mapped as it was.
-
-        Raises
-        ------
-        ValueError
-            If its size or time of modification changed.
+        Its labels are then others, or end early. A file that was removed, or replaced by another of its name, stays
+        mapped as it was.
         """
         if self.opened is None:
             return
@@ -262,24 +241,13 @@ class MappedFile(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ArrayLabels(LabelBackend):
-    """Labels in one array, in memory or mapped from a file. A copy sent to another process maps the same file.
+    """Labels in one array, in memory or mapped from a file. A copy sent to another process maps the same file."""
 
-    Attributes
-    ----------
-    array : ndarray of shape (n_draws, n_items), unsigned
-        Cluster of each item in each draw, from 0 in order of first appearance.
-    n_clusters : ndarray of shape (n_draws,), dtype int64
-        Number of clusters of each draw.
-    file : MappedFile or None
-        The file of a mapped array, None for memory.
-    rows : ndarray of shape (n_draws,), dtype int64, or None
-        Rows of a mapped array that are the draws; None for all.
-    """
-
+    # (n_draws, n_items): cluster of each item in each draw, from 0 in order of first appearance.
     array: npt.NDArray[Any]
-    n_clusters: npt.NDArray[np.int64]
-    file: MappedFile | None = None
-    rows: npt.NDArray[np.int64] | None = None
+    n_clusters: npt.NDArray[np.int64]  # (n_draws,): number of clusters of each draw
+    file: MappedFile | None = None  # the file of a mapped array, None for memory
+    rows: npt.NDArray[np.int64] | None = None  # (n_draws,): rows of a mapped array that are the draws; None for all
 
     @classmethod
     def of(cls, labels: npt.NDArray[Any]) -> ArrayLabels:
@@ -389,13 +357,7 @@ def _mapped_again(
 
 @contextmanager
 def opened_store(path: Path) -> Iterator[FileIO]:
-    """Open a store for reading, without any lock, even by HDF5.
-
-    Raises
-    ------
-    ValueError
-        If the file is missing, or what is read of it is damaged.
-    """
+    """Open a store for reading, without any lock, even by HDF5; ValueError if it is missing, or damaged."""
     try:
         with path.open("rb", buffering=0) as file:
             yield file

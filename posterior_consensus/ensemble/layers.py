@@ -187,13 +187,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
 
 
 def layer_names(given: Iterable[Any]) -> list[Any]:
-    """Names that every format stores, as the user gave them but for times, which become text.
-
-    Raises
-    ------
-    TypeError
-        If a name is neither text nor a number nor a time.
-    """
+    """Names as the user gave them, but for times, which become text; TypeError for what formats do not store."""
     return [_time_as_text(name) if isinstance(name, _TIMES) else _plain(name) for name in given]
 
 
@@ -243,13 +237,7 @@ def _shared(items: Items, known: list[Items]) -> Items:
 
 
 def _are_same(one: Items, other: Items) -> bool:
-    """Whether two layers have the same items in the same order; those of one dimension must be told apart by name.
-
-    Raises
-    ------
-    ValueError
-        If items of one dimension cannot be paired, as their names are not unique or only one side has some.
-    """
+    """Whether two layers have the same items in the same order; ValueError if one dimension's cannot be paired."""
     if one.dim != other.dim:
         return False
     named = [items.dim in items.coords for items in (one, other)]

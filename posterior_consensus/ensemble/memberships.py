@@ -72,24 +72,12 @@ def _joined(pairs: Iterator[Pairs]) -> Pairs:
 
 
 class Memberships(NamedTuple):
-    """Items by the clusters of all draws, for products that count the draws in which two items are co-clustered.
+    """Items by the clusters of all draws, for products that count the draws in which two items are co-clustered."""
 
-    Attributes
-    ----------
-    weighted : sparse array (n, R)
-        Weight of the draw of each cluster of each item.
-    clusters : sparse array (R, n)
-        Ones.
-    total : float
-        Sum of the weights.
-    bytes_an_item : float
-        Estimated memory of an item's row of the product.
-    """
-
-    weighted: sparse.csr_array
-    clusters: sparse.csr_array
-    total: float
-    bytes_an_item: float
+    weighted: sparse.csr_array  # (n, R): weight of the draw of each cluster of each item
+    clusters: sparse.csr_array  # (R, n): ones
+    total: float  # sum of the weights
+    bytes_an_item: float  # estimated memory of an item's row of the product
 
     @classmethod
     def of(cls, backend: LabelBackend, samples: Samples) -> Memberships:

@@ -165,22 +165,10 @@ def _runs_hint(values: npt.NDArray[Any], label: str) -> str:
 
 
 def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
-    """Turn labels of any kind into integers from 0.
+    """Turn labels of any kind and shape into unsigned integers from 0; also return one more than the largest.
 
-    Parameters
-    ----------
-    values : ndarray
-        Integers, booleans, strings or integer-valued floats, of any shape.
-    name : str
-        Name of the labels in errors.
-    place : callable
-        Describes the place of a label in an error, given its index.
-
-    Returns
-    -------
-    codes : ndarray of unsigned integers, same shape
-    n_codes : int
-        One more than the largest code.
+    Labels are integers, booleans, strings or integer-valued floats. Errors call them `name`, and `place` describes
+    where a label is, given its index.
 
     Raises
     ------
@@ -282,18 +270,9 @@ def similarity_hint(values: npt.NDArray[Any]) -> str:
 
 
 def canonical_rows(codes: npt.NDArray[Any], n_codes: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Number each row's labels by first appearance from 0.
+    """Number each row's labels (N, n), unsigned and below `n_codes`, by first appearance from 0.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_draws, n_items), dtype unsigned
-        Labels below `n_codes`.
-    n_codes : int
-
-    Returns
-    -------
-    labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
-    n_clusters : ndarray of shape (n_draws,), dtype int64
+    Returned are labels (N, n) of the smallest unsigned type, and the rows' numbers of clusters (N,).
     """
     labels = np.empty(codes.shape, smallest_dtype(min(n_codes, codes.shape[1])))
     n_clusters = ensemble.canonicalize(np.ascontiguousarray(codes), n_codes, labels)
@@ -307,23 +286,9 @@ def canonical_with_noise(codes: npt.NDArray[Any], n_codes: int) -> tuple[npt.NDA
 
 
 def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
-    """Return one label vector numbered by first appearance from 0.
+    """Return one label vector (n,) numbered by first appearance from 0; errors call it `name`.
 
-    Parameters
-    ----------
-    labels : array_like of shape (n_items,)
-        Integers, strings or integer-valued floats.
-    name : str
-        Name of the labels in errors.
-
-    Returns
-    -------
-    ndarray of shape (n_items,), dtype int32
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`as_codes`, and if the labels are not a vector of at least one item.
+    It raises as :func:`as_codes`, and if the labels are not a vector of at least one item.
     """
     values = as_array(None if isinstance(labels, Mapping) else labels, f"the labels of `{name}`")
     wanted = f"`{name}` must be a vector of labels, one for each item"
@@ -367,26 +332,16 @@ def connected(first: npt.NDArray[Any], second: npt.NDArray[Any], n: int) -> Labe
 
 
 def contingency_table(labels: Labels, others: Labels) -> npt.NDArray[np.int64]:
-    """Count the items that two canonical label vectors put in each pair of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_other_clusters), dtype int64
-    """
+    """Numbers of items (K, L) that two canonical label vectors (n,) put in each pair of clusters."""
     shape = int(labels.max()) + 1, int(others.max()) + 1
     cells = labels.astype(np.int64) * shape[1] + others
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def distinct_rows(partitions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Find the distinct label vectors of (n_partitions, n_items), in lexicographic order of their labels from 0.
+    """Find the distinct label vectors of (P, n), in lexicographic order of their labels from 0.
 
-    Returns
-    -------
-    first : ndarray of shape (n_distinct,)
-        Row at which each appears first.
-    which : ndarray of shape (n_partitions,)
-        Number of each row's label vector among these.
+    Returned are the row at which each appears first, and the number (P,) of each row's label vector among these.
     """
     rows = np.ascontiguousarray(partitions, partitions.dtype.newbyteorder(">"))  # big-endian bytes sort like numbers
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()  # one value per row

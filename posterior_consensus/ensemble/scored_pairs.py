@@ -27,19 +27,13 @@ _EVEN = 0.5
 
 @dataclass(frozen=True, eq=False)
 class PairConstraints:
-    """What a partition of records has to keep.
+    """What a partition of records has to keep."""
 
-    Attributes
-    ----------
-    must_link, cannot_link : ndarray of shape (n_pairs, 2), dtype int64
-        Positions of items that must be in one cluster, and of items that must not.
-    data_set : ndarray of shape (n_items,), dtype int32, or None
-        Number of each item's data set, of which a cluster has at most one item; -1 for an item that any cluster may
-        have. None if clusters may have any number.
-    """
-
+    # (n_pairs, 2): positions of items that must be in one cluster, and of items that must not.
     must_link: Integers = field(default_factory=lambda: _NO_PAIRS)
     cannot_link: Integers = field(default_factory=lambda: _NO_PAIRS)
+    # (n_items,): number of each item's data set, of which a cluster has at most one item; -1 for an item that any
+    # cluster may have. None if clusters may have any number.
     data_set: npt.NDArray[np.int32] | None = None
 
     def __bool__(self) -> bool:

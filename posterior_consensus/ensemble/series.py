@@ -16,15 +16,7 @@ _GROWTH = 1.1
 def autocorrelation_time(correlation: Callable[[int], float], length: int) -> float:
     """Number of successive draws per independent draw.
 
-    Parameters
-    ----------
-    correlation : callable
-        ``correlation(lag)`` between draws ``lag`` steps apart; 1 for lag 0.
-    length : int
-        Number of draws of a chain.
-
-    Notes
-    -----
+    ``correlation(lag)`` is that between draws ``lag`` steps apart, 1 for lag 0, of a chain of `length` draws.
     Correlations at lags 2k and 2k + 1 are summed in pairs, up to the first pair whose sum is not positive. Pair sums
     are made to decrease. Returned is twice their total minus 1 (Geyer 1992, Statistical Science 7(4), 473-483,
     https://doi.org/10.1214/ss/1177011137).

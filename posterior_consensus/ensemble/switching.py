@@ -23,19 +23,7 @@ def assignment(table: npt.NDArray[Any], *, maximize: bool = False) -> tuple[Posi
 def common_items(
     components: npt.NDArray[np.integer[Any]], reference: npt.NDArray[np.int32], n_components: int
 ) -> Floats:
-    """Count the items that each component of each draw has in common with each cluster.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n_draws, n_items)
-    reference : ndarray of shape (n_items,)
-        Cluster of each item, from 0 without gaps.
-    n_components : int
-
-    Returns
-    -------
-    ndarray of shape (n_draws, n_components, n_clusters)
-    """
+    """Numbers of items (N, n_components, K) that components of draws (N, n) have in common with clusters (n,)."""
     n_clusters = int(reference.max()) + 1
     rows = (row.astype(np.intp) * n_clusters + reference for row in components)
     counts = [np.bincount(cells, minlength=n_components * n_clusters) for cells in rows]
@@ -49,19 +37,8 @@ def expected_common_items(probabilities: npt.NDArray[np.floating], reference: np
 
 
 def most_in_common(common: Floats) -> Positions:
-    """Assign a different component to each cluster so that the total number of common items is largest.
+    """Component of each cluster (N, K), a different one each, so that the total number of common items is largest.
 
-    Parameters
-    ----------
-    common : ndarray of shape (n_draws, n_components, n_clusters)
-
-    Returns
-    -------
-    ndarray of shape (n_draws, n_clusters)
-        Component of each cluster.
-
-    Notes
-    -----
     Ties prefer empty components: a cluster that a draw lacks must not take a part of another cluster.
     """
     empty = common.sum(axis=2, keepdims=True) < 0.5
@@ -110,19 +87,7 @@ def is_matched(common: Floats) -> npt.NDArray[np.bool_]:
 def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, start: Positions) -> Positions:
     """Order components by Stephens' algorithm: update reference probabilities and orders until no order changes.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_draws, n_items, n_components)
-    weights : ndarray of shape (n_draws,)
-    start : ndarray of shape (n_draws, n_components)
-        Order of each draw's components to begin with.
-
-    Returns
-    -------
-    ndarray of shape (n_draws, n_components)
-
-    Notes
-    -----
+    Given are probabilities (N, n, K), weights (N,), and an order (N, K) of each draw's components to start from.
     Minimizing sum p log(p / q) over orders is maximizing sum p log q, as each p occurs once. All components are
     ordered even if only some are needed: a partial assignment would favour empty components.
     """

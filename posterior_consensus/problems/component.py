@@ -17,24 +17,14 @@ class Component(NamedTuple):
 
     A weight is the expected cost of a pair apart less that together, so that the best partition has the largest sum of
     weights over the pairs joined. A pair that is not listed has the weight ``default * sizes[i] * sizes[j]``.
-
-    Attributes
-    ----------
-    indptr, indices : ndarray
-        Listed pairs of groups, each in both directions, as in a sparse array by rows; indices are sorted.
-    excess : ndarray, dtype float64
-        Weight of each listed pair less what it has by default.
-    sizes : ndarray of shape (n_groups,), dtype int64
-        Number of records of each group.
-    default : float
-        Weight of a pair of records that is not listed, at most 0.
     """
 
+    # Listed pairs of groups, each in both directions, as in a sparse array by rows; indices are sorted.
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
-    excess: Floats
-    sizes: npt.NDArray[np.int64]
-    default: float
+    excess: Floats  # weight of each listed pair less what it has by default
+    sizes: npt.NDArray[np.int64]  # (n_groups,): number of records of each group
+    default: float  # weight of a pair of records that is not listed, at most 0
 
     @classmethod
     def of(cls, table: sparse.csr_array, sizes: npt.NDArray[np.int64], default: float) -> Component:

@@ -35,35 +35,16 @@ _WORK = 200  # elementary steps of a component of few groups
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decomposition(Problem):
-    """A problem of Binder's loss as its components of several groups, one after the other.
-
-    Attributes
-    ----------
-    loss : PartitionLoss
-    groups : ndarray of shape (n_records,)
-        Group of each record: records of a group must be in one cluster.
-    members : ndarray of shape (n_members,)
-        Groups in components of several, component by component.
-    starts : ndarray of shape (n_components + 1,), dtype int64
-        Where each component begins in `members`.
-    pairs : Component
-        The weights of all their pairs; groups are numbered by their place in `members`.
-    component_of : ndarray of shape (n_groups,)
-        Component of each group, of one group or more.
-    step : float
-        Common divisor of all weights; 0 if none is known.
-    constrained : bool
-        Whether there are constraints.
-    """
+    """A problem of Binder's loss as its components of several groups, one after the other."""
 
     loss: PartitionLoss
-    groups: npt.NDArray[np.int32]
-    members: npt.NDArray[np.intp]
-    starts: npt.NDArray[np.int64]
-    pairs: Component
-    component_of: npt.NDArray[np.int32]
-    step: float = 0.0
-    constrained: bool = False
+    groups: npt.NDArray[np.int32]  # (n_records,): group of each record: records of a group must be in one cluster
+    members: npt.NDArray[np.intp]  # (n_members,): groups in components of several, component by component
+    starts: npt.NDArray[np.int64]  # (n_components + 1,): where each component begins in `members`
+    pairs: Component  # the weights of all their pairs; groups are numbered by their place in `members`
+    component_of: npt.NDArray[np.int32]  # (n_groups,): component of each group, of one group or more
+    step: float = 0.0  # common divisor of all weights; 0 if none is known
+    constrained: bool = False  # whether there are constraints
 
     def __len__(self) -> int:
         return self.starts.size - 1
@@ -192,22 +173,12 @@ def cost_step(source: PairSource, loss: PartitionLoss) -> float:
 
 
 class Weighted(NamedTuple):
-    """Weights of the pairs of records under Binder's loss.
+    """Weights of the pairs of records under Binder's loss."""
 
-    Attributes
-    ----------
-    excess : sparse array (n, n)
-        Weight of each listed pair less the `default` of all others, which is at most 0.
-    groups : ndarray of shape (n,)
-        Records that must be together.
-    dust : float
-        Largest weight that is rounding.
-    """
-
-    excess: sparse.csr_array
-    groups: npt.NDArray[np.int32]
+    excess: sparse.csr_array  # (n, n): weight of each listed pair less the `default` of all others, which is at most 0
+    groups: npt.NDArray[np.int32]  # (n,): records that must be together
     default: float
-    dust: float
+    dust: float  # largest weight that is rounding
 
 
 def weighted(source: ScoredPairs, loss: PartitionLoss) -> Weighted:
@@ -296,18 +267,10 @@ def between_groups(
 
 
 class Forbidden(NamedTuple):
-    """Pairs of groups that must be apart.
+    """Pairs of groups that must be apart."""
 
-    Attributes
-    ----------
-    pairs : sparse array (n_groups, n_groups)
-        Groups of records that must not be linked, in both directions.
-    sets : sparse array (n_groups, n_sets)
-        Groups by data sets.
-    """
-
-    pairs: sparse.csr_array
-    sets: sparse.csr_array
+    pairs: sparse.csr_array  # (n_groups, n_groups): groups of records that must not be linked, in both directions
+    sets: sparse.csr_array  # (n_groups, n_sets): groups by data sets
 
     @classmethod
     def of(cls, constraints: PairConstraints, groups: npt.NDArray[np.int32]) -> Forbidden:

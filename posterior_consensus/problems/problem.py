@@ -33,19 +33,11 @@ class Problem:
 
     A smaller problem that is made of another one also has what leads to it and back: the part of a partition that it is
     about, and the whole partition. A problem by itself is its own part and whole.
-
-    Attributes
-    ----------
-    source : PairSource
-        The posterior.
-    loss : Loss
-    limits : ClusterLimits
-        Requested numbers of clusters.
     """
 
-    source: PairSource
+    source: PairSource  # the posterior
     loss: Loss
-    limits: ClusterLimits = FREE
+    limits: ClusterLimits = FREE  # requested numbers of clusters
 
     @property
     def n_clusters(self) -> Limits:
@@ -78,26 +70,13 @@ class WithNoise(Problem):
     An item that more than half of the runs call noise is noise in every optimum: calling it so saves cost, whatever the
     others do. Only the others are searched. The items of the one more item's cluster are noise, so that a search with
     noise is a search over partitions.
-
-    Attributes
-    ----------
-    source : PartitionDraws
-        Runs of `items` and one more, which is with those that the run calls noise.
-    loss : NoiseLoss
-        The loss with the same cost of an item in pairs.
-    items : ndarray of shape (n_searched,)
-        Positions of the items that at most half of the runs call noise.
-    of : Problem
-        The problem of all items.
-    fixed : float
-        Expected loss of the other items.
     """
 
-    source: PartitionDraws
-    loss: NoiseLoss
-    items: npt.NDArray[np.intp]
-    of: Problem
-    fixed: float
+    source: PartitionDraws  # runs of `items` and one more, which is with those that the run calls noise
+    loss: NoiseLoss  # the loss with the same cost of an item in pairs
+    items: npt.NDArray[np.intp]  # (n_searched,): positions of the items that at most half of the runs call noise
+    of: Problem  # the problem of all items
+    fixed: float  # expected loss of the other items
 
     def part_of(self, labels: npt.NDArray[Any]) -> Labels:
         """Labels (n_items,), -1 for noise, as a partition of the searched items and the one more."""

@@ -13,20 +13,11 @@ class Annotations(NamedTuple):
     """Columns over the items, and facts about all of them.
 
     Results that have them return one for each layer, by its name, or one by the name "".
-
-    Attributes
-    ----------
-    items : xarray.DataArray of shape (n_items,)
-        Any values over the items, whose coordinate names them.
-    columns : dict
-        Values (n_items,) by what follows the name of the group: "" for the partition.
-    facts : dict
-        Texts, numbers, and arrays and dicts of them.
     """
 
-    items: xr.DataArray
-    columns: dict[str, Any]
-    facts: dict[str, Any]
+    items: xr.DataArray  # (n_items,): any values over the items, whose coordinate names them
+    columns: dict[str, Any]  # values (n_items,) by what follows the name of the group: "" for the partition
+    facts: dict[str, Any]  # texts, numbers, and arrays and dicts of them
 
 
 def as_categories(labels: npt.NDArray[np.integer], names: Sequence[Any]) -> Any:

@@ -5,21 +5,11 @@ from typing import NamedTuple
 
 
 class Sentence(NamedTuple):
-    """A sentence of a verdict.
+    """A sentence of a verdict."""
 
-    Attributes
-    ----------
-    text : str
-        The sentence after its opening.
-    opening : str
-        First words, such as "The chains", which a line of this name leaves out.
-    is_advice : bool
-        Whether it is a next step for the analyst, which a paper leaves out.
-    """
-
-    text: str
-    opening: str = ""
-    is_advice: bool = False
+    text: str  # the sentence after its opening
+    opening: str = ""  # first words, such as "The chains", which a line of this name leaves out
+    is_advice: bool = False  # whether it is a next step for the analyst, which a paper leaves out
 
 
 def advice(text: str) -> Sentence:

@@ -4,67 +4,41 @@ from typing import NamedTuple
 
 
 class Words(NamedTuple):
-    """What draws, chains and what is computed from them are called in texts and figures.
+    """What draws, chains and what is computed from them are called in texts and figures."""
 
-    Attributes
-    ----------
-    draw, chain, posterior : str
-        A draw, or a run; a chain, or a group of runs that the user named; all of them.
-    group, mode : str
-        A group of draws that a search found; another one than that of the partition.
-    expected, an_expected : str
-        Before "loss": an expectation, or a mean over runs.
-    minimized, to_draws : str
-        Before and after the name of a loss that a partition minimizes.
-    similarity, to : str
-        Share of the draws in which two items are in one cluster, with the preposition that follows.
-    probability, probable : str
-        A probability, or a share of runs; the most probable, or most frequent.
-    misplaced : str
-        After the expected number of items, or the mean number over runs, that are outside their cluster.
-    on_axis, mean : str
-        A posterior probability, and a posterior mean, as names of axes and bars.
-    ball : str
-        A ball with a given share of the draws.
-    error, mcse, size : str
-        Standard error of a mean, its abbreviation, and the effective number of draws behind it.
-    enough : float
-        Effective draws for a reliable standard error, see :func:`display.is_rough`.
-    number : str
-        What the number of clusters says, in continuation of "The number of clusters".
-    independent : str
-        Adjective of runs, after a space; empty for draws.
-    a_similarity : str
-        A similarity, with its article.
-    has_probability : str
-        What a pair has, before the value of its probability.
-    """
-
+    # A draw, or a run; a chain, or a group of runs that the user named; all of them.
     draw: str
     chain: str
     posterior: str
+    # A group of draws that a search found; another one than that of the partition.
     group: str
     mode: str
+    # Before "loss": an expectation, or a mean over runs.
     expected: str
     an_expected: str
+    # Before and after the name of a loss that a partition minimizes.
     minimized: str
     to_draws: str
+    # Share of the draws in which two items are in one cluster, with the preposition that follows.
     similarity: str
     to: str
+    # A probability, or a share of runs; the most probable, or most frequent.
     probability: str
     probable: str
-    misplaced: str
+    misplaced: str  # after the expected number of items, or the mean number over runs, that are outside their cluster
+    # A posterior probability, and a posterior mean, as names of axes and bars.
     on_axis: str
     mean: str
-    ball: str
+    ball: str  # a ball with a given share of the draws
+    # Standard error of a mean, its abbreviation, and the effective number of draws behind it.
     error: str
     mcse: str
     size: str
-    enough: float
-    number: str
-    independent: str
-    a_similarity: str
-    has_probability: str
+    enough: float  # effective draws for a reliable standard error, see :func:`display.is_rough`
+    number: str  # what the number of clusters says, in continuation of "The number of clusters"
+    independent: str  # adjective of runs, after a space; empty for draws
+    a_similarity: str  # a similarity, with its article
+    has_probability: str  # what a pair has, before the value of its probability
 
     def either(self, of_draws: str, of_runs: str) -> str:
         """Words of one sentence alone, which stand there: of draws of chains, or of independent runs."""

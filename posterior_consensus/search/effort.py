@@ -12,25 +12,14 @@ _TINY = 1e-9  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much work a search may do; the options are those of the method "greedy".
-
-    Attributes
-    ----------
-    n_starts : int or None
-    n_agree : int
-    n_perturbations : int or None
-    seconds : float or None
-    n_jobs : int
-    from_unconstrained : bool
-        Whether a search for a number of clusters also starts from the best partition of any number.
-    progressbar : bool
-    """
+    """How much work a search may do; the options are those of the method "greedy"."""
 
     n_starts: int | None = None
     n_agree: int = 3
     n_perturbations: int | None = None
     seconds: float | None = None
     n_jobs: int = -1
+    # Whether a search for a number of clusters also starts from the best partition of any number.
     from_unconstrained: bool = True
     progressbar: bool = False
 

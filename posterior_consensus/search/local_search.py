@@ -171,18 +171,10 @@ class OnAll(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sample(Problem, ABC):
-    """Some items of a problem, and some of its draws, as a problem of their own.
+    """Some items of a problem, and some of its draws, as a problem of their own."""
 
-    Attributes
-    ----------
-    items : ndarray
-        Positions among the items of the whole.
-    of : Problem
-        The problem of all items.
-    """
-
-    items: npt.NDArray[np.intp]
-    of: Problem
+    items: npt.NDArray[np.intp]  # positions among the items of the whole
+    of: Problem  # the problem of all items
 
     @property
     def size(self) -> list[int]:

@@ -34,12 +34,6 @@ class LabelBlocks:
     A block has some draws with all items, or some of the items if a draw is too large or spans several chunks. Blocks
     follow the array's chunks, so each chunk is read once. Blocks of the same draws follow one another in the order of
     the items, and the numbers given to names are kept between them.
-
-    Attributes
-    ----------
-    n_draws, n_items : int
-    dtype : dtype
-        Smallest type that holds the largest possible number of clusters.
     """
 
     def __init__(self, labels: xr.DataArray, name: str) -> None:
@@ -51,7 +45,7 @@ class LabelBlocks:
         if self._labels._in_memory:  # no chunks to follow; small blocks reuse memory
             self._most = min(self._most, memory.LABELS_READ_AT_ONCE)
         self._codes = self._names_in_all()
-        self.dtype = smallest_dtype(min(self._codes.n_codes, self.n_items))
+        self.dtype = smallest_dtype(min(self._codes.n_codes, self.n_items))  # holds the most clusters possible
 
     def stripes(self) -> list[Stripe]:
         """Groups of draws; blocks of a stripe are processed in order, stripes are independent."""

@@ -82,14 +82,10 @@ class Source(NamedTuple):
 def opened(data: Any, where: Where | None = None, *, progressbar: bool = True) -> Iterator[tuple[Any, Where]]:
     """Open data once, for all that a call reads of them.
 
-    Yields
-    ------
-    data : object
-        Draws of a summary, an accumulator or a store; similarities of a table of scored pairs; a tree of NetCDF or
-        Zarr, of which only coordinates are read; the table or array of plain files; other data as they are.
-    where : Where
-        What remains to be chosen from `data`. An array read from a file has no variables: a name given has chosen it in
-        an .npz file, and is left out.
+    It yields draws of a summary, an accumulator or a store; similarities of a table of scored pairs; a tree of NetCDF
+    or Zarr, of which only coordinates are read; the table or array of plain files; other data as they are. With them
+    comes what remains to be chosen. An array read from a file has no variables: a name given has chosen it in an .npz
+    file, and is left out.
     """
     where = Where() if where is None else where
     if isinstance(data, HasDraws):

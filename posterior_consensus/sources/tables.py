@@ -31,24 +31,11 @@ _OF_STAN = "__"  # ends Stan's own columns lp__, stepsize__, ...
 
 
 def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: Sequence[str] = _DIMS) -> pd.DataFrame:
-    """Move chain and draw to the index, and keep a column for each item.
+    """Move chain and draw to the levels "chain" and "draw" of the index, and keep a column for each item.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Chain and draw are columns or levels of the index; without them all rows are one chain.
-    name : str
-        Name of the table in messages.
-    var_name : str, optional
-        Columns to read: ``z`` for ``z[1]``, ``z[2]``, ... By default all elements of variables if there are any, else
-        all columns.
-    dims : sequence of str
-        The user's names for chain and draw, in addition to the usual ones.
-
-    Returns
-    -------
-    DataFrame
-        Table with the index levels "chain" and "draw".
+    Chain and draw are columns or levels of the index, also under the user's names `dims`; without them all rows are one
+    chain. `var_name` chooses columns: ``z`` for ``z[1]``, ``z[2]``, ... By default these are all elements of variables
+    if there are any, else all columns. Messages call the table `name`.
 
     Raises
     ------
@@ -356,20 +343,10 @@ def _families(columns: Iterable[Hashable], element: re.Pattern[str]) -> dict[str
 
 
 def variables_in(draws: pd.DataFrame, var_name: str | None = None) -> xr.Dataset:
-    """Arrange the columns of each variable as an array, draws first.
+    """Arrange the columns of each variable, or of one alone, as an array over "sample" and each index of its elements.
 
-    Parameters
-    ----------
-    draws : DataFrame
-        Table with the index levels "chain" and "draw".
-    var_name : str, optional
-        The only variable to read.
-
-    Returns
-    -------
-    Dataset
-        Variables over "sample" and one dimension per index of their elements. A matrix of integers is labels of items
-        with two indices, so it has one dimension of items. Empty if the columns are items.
+    The table is one of :func:`by_draw`. A matrix of integers is labels of items with two indices, so it has one
+    dimension of items. The Dataset is empty if the columns are items.
     """
     families = elements_of(draws.columns)
     coords = {level: ("sample", draws.index.get_level_values(level)) for level in ("chain", "draw")}

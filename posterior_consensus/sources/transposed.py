@@ -48,7 +48,7 @@ def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out
 
 
 def row_score(labels: npt.NDArray[Any]) -> float:
-    """Evidence that rows are draws, from what rows and columns have in common; 0 if there is none.
+    """Evidence that rows are draws, from what rows and columns have in common: negative if they are items, 0 if none.
 
     Draws are partitions that agree, all of them to some degree. The labels of two items over the draws have little in
     common unless the items are together, whether labels switch or not. So the adjusted Rand index of pairs is larger of
@@ -56,17 +56,7 @@ def row_score(labels: npt.NDArray[Any]) -> float:
     without them agree more, these count. And few labels at an item, many in a draw, say that a few sets of draws agree,
     such as chains with their own labels; the other way round they say nothing, since labels that switch are many at
     each item. Of several chains, rows and columns of one are compared with those of another: items are the same in all
-    chains, draws are not. The cost does not grow with the array.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_draws, n_items) or (n_chains, n_draws, n_items)
-        Labels of any type.
-
-    Returns
-    -------
-    float
-        Positive if rows are draws, negative if they are items.
+    chains, draws are not. The cost does not grow with the array. Labels are of any type, (N, n) or (chains, N, n).
     """
     score = _agreement_score(labels, _SIDE)
     if score == 0.0:

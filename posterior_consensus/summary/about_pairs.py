@@ -31,25 +31,14 @@ _WITHIN = (
 
 
 class Counts(NamedTuple):
-    """Numbers of pairs that several claims need.
+    """Numbers of pairs that several claims need."""
 
-    Attributes
-    ----------
-    joined : int
-        Scored pairs in one cluster.
-    unscored : int
-        Other pairs in one cluster.
-    wrong, missed : float
-        Expected number of pairs in one cluster that are no matches, and of matches in different clusters.
-    review : DataFrame
-        The closest calls.
-    """
-
-    joined: int
-    unscored: int
+    joined: int  # scored pairs in one cluster
+    unscored: int  # other pairs in one cluster
+    # Expected number of pairs in one cluster that are no matches, and of matches in different clusters.
     wrong: float
     missed: float
-    review: pd.DataFrame
+    review: pd.DataFrame  # the closest calls
 
     @property
     def within(self) -> int:

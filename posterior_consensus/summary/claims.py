@@ -16,42 +16,24 @@ PROVEN, ESTIMATED, NOT_ASSESSED, CONTRADICTED = "proven", "estimated", "not asse
 
 
 class Claim(NamedTuple):
-    """What a summary claims on a topic: its words in each text, and what they say as numbers.
+    """What a summary claims on a topic: its words in each text, and what they say as numbers."""
 
-    Attributes
-    ----------
-    name, line : str
-        Name and value of its printed line; without a value, none is printed.
-    findings : sequence of str
-        Its sentences among the findings, also in reports and ``findings.txt``.
-    methods : str
-        Its sentence, or clause, in the methods text.
-    advice : str
-        A next step for the analyst, after the last of the findings.
-    status : {"proven", "estimated", "not assessed", "contradicted"}
-        Whether it is proven, or counted; estimated from draws, or bounded; not assessed; or contradicted by the draws.
-    number, error : float
-        Its number with the standard error; a bound with its relative gap. NaN if there is none.
-    limit : float
-        Share of the draws below which the opposite would not have been seen, the largest number that is likely, or the
-        distance within which the number holds. NaN if there is none.
-    scope : str
-        Of which draws it is said, as words that continue a sentence; or why it is not assessed.
-    partitions : str
-        Among which partitions, likewise; empty for all.
-    """
-
+    # Name and value of its printed line; without a value, none is printed.
     name: str = ""
     line: str = ""
-    findings: Sequence[str] = ()
-    methods: str = ""
-    advice: str = ""
+    findings: Sequence[str] = ()  # its sentences among the findings, also in reports and ``findings.txt``
+    methods: str = ""  # its sentence, or clause, in the methods text
+    advice: str = ""  # a next step for the analyst, after the last of the findings
+    # Whether it is proven, or counted; estimated from draws, or bounded; not assessed; or contradicted by the draws.
     status: str = PROVEN
+    # Its number with the standard error; a bound with its relative gap. NaN if there is none.
     number: float = np.nan
     error: float = np.nan
+    # Share of the draws below which the opposite would not have been seen, the largest number that is likely, or the
+    # distance within which the number holds. NaN if there is none.
     limit: float = np.nan
-    scope: str = ""
-    partitions: str = ""
+    scope: str = ""  # of which draws it is said, as words that continue a sentence; or why it is not assessed
+    partitions: str = ""  # among which partitions, likewise; empty for all
 
     def in_words(self, name: str, line: str, findings: Sequence[str] = (), methods: str = "") -> "Claim":
         """What is decided, with its words."""

@@ -228,24 +228,12 @@ class Summary(SummaryRecord):
 
 
 class Posterior(NamedTuple):
-    """All that a summary takes from data.
-
-    Attributes
-    ----------
-    draws : PartitionDraws
-        The draws.
-    origin : Origin
-        Where they were found.
-    observed : DataArray or None
-        Data of the items.
-    logs : LogOfDraws or None
-        Log density of each draw.
-    """
+    """All that a summary takes from data."""
 
     draws: PartitionDraws
-    origin: Origin
-    observed: xr.DataArray | None
-    logs: LogOfDraws | None
+    origin: Origin  # where they were found
+    observed: xr.DataArray | None  # data of the items
+    logs: LogOfDraws | None  # log density of each draw
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Posterior":
         """Select draws by row number, each once and in order."""

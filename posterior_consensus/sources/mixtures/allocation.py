@@ -265,16 +265,8 @@ def with_names(
 ) -> xr.DataArray:
     """Build a DataArray of probabilities (n_draws, *items, components), with sample dimensions and names.
 
-    Parameters
-    ----------
-    name : str
-        Name of the mixture or label.
-    named : tuple of str
-        The model's dimensions of that variable, if any.
-    components : str, optional
-        Dimension of the components, by default ``"component"``.
-    observed : DataArray or array_like, optional
-        New observations, if these are the items.
+    `name` is that of the mixture or label, and `named` are the model's dimensions of that variable. The dimension of
+    the components is "component" if it has no name. New observations are `observed`, if these are the items.
     """
     batch, component = probabilities.ndim - 2, components or "component"
     items = [named[k] if k < len(named) else f"{name}_dim_{k}" for k in range(batch)]

@@ -137,18 +137,9 @@ def _section_on_chains(summary: SummaryRecord) -> dict[str, str]:
 
 
 def whole_page(title: str, head: str, seed: int | None, sections: Mapping[str, str], words: Words | None) -> str:
-    """Put the text of the file together.
+    """Put the text of the file together: title and head as text, and sections by heading, as HTML.
 
-    Parameters
-    ----------
-    title, head : str
-        Title, and what the report is about, as text.
-    seed : int or None
-        Seed of the searches, if one is recorded.
-    sections : mapping of str to str
-        Sections by heading, as HTML.
-    words : Words or None
-        Words of the glossary; None for scored pairs.
+    The seed of the searches is given if it is recorded. The glossary has `words`; None for scored pairs.
     """
     version, seeded = posterior_consensus.__version__, "not recorded" if seed is None else str(seed)
     shown = "".join(
