@@ -255,10 +255,7 @@ class ScoredPairs(PairSource):
     @cached_property
     def _excess(self) -> sparse.csr_array:
         """Similarities of the scored pairs less that of the others."""
-        return self._of_scored(self.scored.data - self.unscored)
-
-    def _of_scored(self, values: npt.NDArray[Any]) -> sparse.csr_array:
-        """A sparse array (n, n) with one value for each entry of `scored`."""
+        values = self.scored.data - self.unscored
         return sparse.csr_array((values, self.scored.indices, self.scored.indptr), self.scored.shape)
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:

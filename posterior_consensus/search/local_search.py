@@ -415,32 +415,14 @@ def descend_draws(
 ) -> tuple[float, float, Tally]:
     """Complete a partition and change it until no move of its kinds lowers the expected loss.
 
-    Parameters
-    ----------
-    draws : Draws or SparseDraws
-        Which tables are kept; sparse ones take a LinearLoss only.
-    loss : LinearLoss or GeneralLoss
-    partition : int32 array of shape (n,)
-        Labels from 0, -1 where an item is to be allocated; changed in place.
-    order : integer array
-        All items, in the order in which they are allocated.
-    limits : (int, int)
-        Least and largest number of clusters.
-    stop : uint8 array of shape (1,)
-        Another thread may set it to 1 to have the partition as it is. Where it has more clusters than allowed, the
-        smallest of them merge first, whatever that costs.
-    depth : Depth
-    confirm : bool
-        Whether the last scans score a loss that is not linear in A and B without approximation.
+    The partition (n,) is changed in place; items of label -1 are to be allocated, in `order`, which has all items.
+    `limits` are the least and the largest number of clusters. Sparse draws take a LinearLoss only. To `confirm`, the
+    last scans score a loss that is not linear in A and B without approximation. Another thread may set `stop` (1,) to 1
+    to have the partition as it is. Where it has more clusters than allowed, the smallest of them merge first, whatever
+    that costs.
 
-    Returns
-    -------
-    float
-        Expected loss, but for the loss's scale.
-    float
-        The same for the partition of one cluster.
-    int64 array of shape (6,)
-        How many scans, moves, merges, chains of moves, zealous updates and splits there were.
+    Returned are the expected loss, but for the loss's scale; the same for the partition of one cluster; and how many
+    scans, moves, merges, chains of moves, zealous updates and splits (6,) there were.
     """
     state = tables_of(draws, partition, WIDTH)
     search = search_of(draws, loss, slopes_of(loss, draws.weights.size), state, limits, stop)
@@ -464,20 +446,8 @@ def descend_pairs(
 ) -> tuple[float, Tally]:
     """Complete a partition and change it until no move of any kind lowers the expected Binder loss.
 
-    Parameters
-    ----------
-    similarity : float array of shape (n, n)
-        Symmetric, with a diagonal of zeros.
-    costs : Costs
-    partition, order, limits, stop
-        As :func:`descend_draws` takes them.
-
-    Returns
-    -------
-    float
-        The part of the expected loss that depends on the partition, but for the loss's scale.
-    int64 array of shape (6,)
-        As of :func:`descend_draws`.
+    The similarity (n, n) is symmetric, with a diagonal of zeros; the rest is as :func:`descend_draws` takes it. It
+    returns the part of the expected loss that depends on the partition, but for the loss's scale, and the same counts.
     """
     fewest, most = limits
     search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, stop)

@@ -361,18 +361,10 @@ def perturbations(
 ) -> Iterator[tuple[Labels, npt.NDArray[np.intp]]]:
     """Give perturbed partitions without end, in which -1 stands for items to allocate, and an order of the items.
 
-    They come from the first of the `elite`, the best, as often as from any of them.
-
-    Parameters
-    ----------
-    elite : sequence of Optimum
-        Read anew for each perturbation.
-    companions : callable
-        ``companions(i, u)`` are the items that item i is with in the draw at quantile u; or those whose similarity to
-        it is above u, if there are no draws.
-    several : bool
-        Whether large partitions are perturbed in several places: effects add up if the loss is a sum over clusters.
-    rng : Generator
+    They come from the first of the `elite`, the best, as often as from any of them; these are read anew for each.
+    ``companions(i, u)`` are the items that item i is with in the draw at quantile u; or those whose similarity to it is
+    above u, if there are no draws. Large partitions are perturbed in `several` places if the loss is a sum over
+    clusters, as effects then add up.
     """
     for perturb in cycle((_gather, _mix, _dissolve)):
         one = elite[0 if rng.random() < 0.5 else int(rng.integers(len(elite)))]

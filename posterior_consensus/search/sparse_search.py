@@ -42,25 +42,11 @@ def search_component(
     stop: npt.NDArray[np.uint8],
     thorough: bool = True,
 ) -> Labels:
-    """Search for the partition of a component's groups of greatest weight.
+    """Search for the partition (n_groups,) of greatest weight of a component's groups, two or more.
 
-    Parameters
-    ----------
-    component : Component
-        Of two groups or more.
-    starts : sequence of int32 arrays of shape (n_groups,)
-        Partitions to start from too, labels from 0.
-    rng : Generator
-    stop : uint8 array of shape (1,)
-        Another thread may set it to 1 to have the best partition so far.
-    thorough : bool
-        Whether local optima are perturbed.
-
-    Returns
-    -------
-    ndarray of shape (n_groups,), dtype int32
-        Canonical labels. No start joins more weight, nor do one cluster, the best links of the groups, and average
-        linkage cut where mean weights become negative.
+    No start, of labels from 0, joins more weight, nor do one cluster, the best links of the groups, and average linkage
+    cut where mean weights become negative. A thorough search perturbs local optima. Another thread may set `stop` (1,)
+    to 1 to have the best partition so far.
     """
     return canonical_labels(_Search(component, rng, stop).best_of_runs(starts, _RUNS if thorough else 0))
 

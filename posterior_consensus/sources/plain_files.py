@@ -147,7 +147,7 @@ def _check_first_column(table: pd.DataFrame, path: Path) -> None:
     """Raise an error if names of rows repeat within a chain: they may be labels of an item."""
     if table.index.is_unique or elements_of(with_brackets(table).columns):
         return
-    chains = table.loc[:, [_says_chain(column) for column in table.columns]]
+    chains = table.loc[:, [says_draw(one) and "chain" in str(one).lower() for one in table.columns]]
     repeated = chains.assign(row=table.index).duplicated().to_numpy()
     if repeated.any():
         raise ValueError(
@@ -155,7 +155,3 @@ def _check_first_column(table: pd.DataFrame, path: Path) -> None:
             f"{table.index[repeated][0]}. If it is an item, give it a name in the first line; if it names the rows, "
             "leave it out, and say by a column 'chain' which chain a row is of."
         )
-
-
-def _says_chain(column: object) -> bool:
-    return says_draw(column) and "chain" in str(column).lower()

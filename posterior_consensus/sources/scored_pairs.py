@@ -638,7 +638,7 @@ def _data_sets(items: Items, max_per_source: Any) -> npt.NDArray[np.int32]:
     elif _is_sequence(max_per_source):
         limits = dict.fromkeys(max_per_source, 1)
     numbers = [max_per_source] if limits is None else [most for most in limits.values() if most is not None]
-    if not all(map(_is_one, numbers)):
+    if not all(is_integer(most) and most == 1 for most in numbers):
         raise ValueError(
             "`max_per_source` must be 1, a list of data sets, a dict from data sets to 1 or None, or None; got "
             f"{max_per_source!r}."
@@ -658,10 +658,6 @@ def _data_sets(items: Items, max_per_source: Any) -> npt.NDArray[np.int32]:
         limited = [one for one, most in limits.items() if most is not None]
         codes = np.where(np.isin(codes, pd.Index(present).get_indexer(limited)), codes, -1)
     return codes.astype(np.int32)
-
-
-def _is_one(most: Any) -> bool:
-    return is_integer(most) and most == 1
 
 
 def _check_unscored(unscored: Any) -> None:

@@ -36,7 +36,8 @@ class Choice(NamedTuple):
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, beginning with the reported partition, and sentences on omissions."""
     draws, own = some_draws(summary.draws), alone(summary.partition.labels.values)
-    choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *_choices_of_groups(summary)], list[str]()
+    of_groups = (Choice("mode", k + 1.0, labels, name) for k, (name, labels) in enumerate(named_groups(summary)))
+    choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *of_groups], list[str]()
     missing = list[str]()
     few, words = summary.partition.n_clusters <= _MOST_CLUSTERS, summary.words
     for name, along, fits in (
@@ -54,11 +55,6 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
         computed = f"{words.expected} losses are computed from {draws.n_draws:,} of the {words.draws}"
         notes.append(f"The sliders' partitions and {computed}.")
     return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in choices], notes
-
-
-def _choices_of_groups(summary: SummaryRecord) -> Iterator[Choice]:
-    for k, (name, labels) in enumerate(named_groups(summary)):
-        yield Choice("mode", k + 1.0, labels, name)
 
 
 def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
