@@ -77,21 +77,8 @@ def binder_bound(
 ) -> Bound:
     """Bound the minimum expected loss from below for Binder's loss with any costs.
 
-    Parameters
-    ----------
-    source : PairSource
-    loss : PartitionLoss
-    incumbent : ndarray of shape (n_items,), dtype int32
-        The best partition known.
-    budget : Budget
-        When to stop; the trivial bound is computed in any case.
-    progressbar : bool
-
-    Returns
-    -------
-    Bound
-        Its partition is the incumbent or a better one that was found. `info` counts rounds of ascent, linear programs
-        solved and branches.
+    The partition of the bound is the incumbent (n,), the best one known, or a better one that was found. The trivial
+    bound is computed in any case. `info` counts rounds of ascent, linear programs solved and branches.
 
     Notes
     -----

@@ -35,23 +35,10 @@ def matching_bound(
     budget: Budget,
     progressbar: bool = True,
 ) -> Bound:
-    """Bound the minimum expected loss of a metric from below.
+    """Bound the minimum expected loss of a metric from below; the incumbent is not used.
 
-    Parameters
-    ----------
-    draws : PartitionDraws
-    loss : PartitionLoss or NoiseLoss
-        A metric.
-    incumbent : ndarray of shape (n_items,)
-        Not used.
-    budget : Budget
-        A larger budget matches more draws at a time. Blocks that it does not reach count as 0.
-    progressbar : bool
-
-    Returns
-    -------
-    Bound
-        `info` has the number of draws matched, and how many at a time.
+    A larger budget matches more draws at a time. Blocks that it does not reach count as 0. `info` has the number of
+    draws matched, and how many at a time.
 
     Notes
     -----

@@ -97,21 +97,8 @@ def sum_of_squares_bound(
 ) -> Bound:
     """Bound the least objective "within_variance" over the partitions with at most as many clusters as the incumbent.
 
-    Parameters
-    ----------
-    source : PairSource
-    loss : PairLoss
-        Not used: it is :func:`posterior_consensus.losses.within_variance`.
-    incumbent : ndarray of shape (n_items,)
-        A partition with that number of clusters.
-    budget : Budget
-        When to stop; the spectral bound is computed in any case.
-    progressbar : bool
-
-    Returns
-    -------
-    Bound
-        Its partition is the best that was found. `info` counts signatures and steps.
+    The loss is not used: it is :func:`posterior_consensus.losses.within_variance`. The partition of the bound is the
+    best that was found. The spectral bound is computed in any case. `info` counts signatures and steps.
 
     Notes
     -----

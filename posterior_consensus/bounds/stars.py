@@ -36,20 +36,9 @@ _SECONDS_AN_ENTRY, _SECONDS_A_PLACE, _SECONDS_A_PAIR = 2e-9, 1e-8, 1e-6
 def best_labels(component: Component, labels: Labels, budget: Budget, step: float = 0.0) -> tuple[Labels, float]:
     """Bound the weight that partitions of a component can join, and improve labels of its groups if that finds better.
 
-    Parameters
-    ----------
-    component : Component
-    labels : ndarray of shape (n_groups,), dtype int32
-        The best partition known; canonical.
-    budget : Budget
-    step : float
-        Common divisor of all weights; 0 if none is known.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_groups,), dtype int32
-    gap : float
-        By how much the weight that another partition joins may be larger at most; 0 if they are proven to be the best.
+    Given are canonical labels (n_groups,) of the best partition known; `step` is a common divisor of all weights, 0 if
+    none is known. Returned are labels, and by how much the weight that another partition joins may be larger at most: 0
+    if they are proven to be the best.
 
     Notes
     -----

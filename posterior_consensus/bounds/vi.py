@@ -74,26 +74,10 @@ class VIBoundInfo(Info):
 def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progressbar: bool = True) -> Bound:
     """Bound the minimum expected VI over all partitions from below.
 
-    Parameters
-    ----------
-    draws : PartitionDraws
-    incumbent : ndarray of shape (n_items,)
-        The best partition known; bounding ends when the bound meets its expected loss.
-    budget : Budget
-        When to stop, after at least one step; the bound is valid after any step. Bounding also ends when the bound no
-        longer rises.
-    progressbar : bool
-
-    Returns
-    -------
-    Bound
-        In bits. `info` has the numbers of items after equal ones are merged, of steps, and of triangles with a
-        multiplier above 0, and the groups of cluster sizes.
-
-    Raises
-    ------
-    MemoryError
-        If the arrays, quadratic in the number of items, would take more than the memory budget.
+    The bound, in bits, is valid after any step, of which one is made in any case. Bounding ends by the budget, when the
+    bound no longer rises, or when it meets the expected loss of the incumbent (n,), the best partition known. `info`
+    has the numbers of items after equal ones are merged, of steps, and of triangles with a multiplier above 0, and the
+    groups of cluster sizes. Arrays, quadratic in the number of items, that exceed the memory budget raise MemoryError.
 
     Notes
     -----

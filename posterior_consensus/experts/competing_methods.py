@@ -426,17 +426,7 @@ def semi_crowd(
 def complete_matrix(known: Floats, seen: Flags) -> Floats:
     """Complete a symmetric low-rank matrix from some entries, of which a few may be wrong.
 
-    Parameters
-    ----------
-    known : float array of shape (n, n)
-        The matrix; entries that are not `seen` are ignored.
-    seen : bool array of shape (n, n)
-        Whether each entry is known.
-
-    Returns
-    -------
-    float array of shape (n, n)
-        The completed matrix.
+    The matrix (n, n) has entries that are not `seen` (n, n), which are ignored.
 
     Notes
     -----

@@ -79,12 +79,8 @@ def distances_between(
 ) -> xr.Dataset:
     """How far apart layers are, for each pair that is True in the symmetric `pairs` (n_layers, n_layers).
 
-    `own` and `partitions` are as for :func:`stability_of`, which returned `stability`.
-
-    Returns
-    -------
-    xarray.Dataset over layer and other_layer
-        With the columns DISTANCES; NaN for other pairs, and for those without common items.
+    `own` and `partitions` are as for :func:`stability_of`, which returned `stability`. The Dataset over layer and
+    other_layer has the columns DISTANCES; NaN for other pairs, and for those without common items.
     """
     names, n_layers = list(layers), len(layers)
     found = {name: np.full((n_layers, n_layers), np.nan) for name in DISTANCES}

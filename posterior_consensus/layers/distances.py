@@ -30,10 +30,7 @@ COLUMNS = (
 def layer_distances(layers: Layers, pairs: Flags, loss: PartitionLoss, prob: float, progressbar: bool) -> xr.Dataset:
     """Compare the layers of each pair that is True in `pairs` (n_layers, n_layers), which are symmetric.
 
-    Returns
-    -------
-    xarray.Dataset over layer and other_layer
-        With the columns COLUMNS; NaN for other pairs.
+    The Dataset over layer and other_layer has the columns COLUMNS; NaN for other pairs.
     """
     names, n_layers = list(layers), len(layers)
     table = np.full((len(COLUMNS), n_layers, n_layers), np.nan)

@@ -168,26 +168,12 @@ def named_transitions(
 ) -> tuple[AlignedPartitions, xr.Dataset, xr.Dataset, Floats]:
     """Names of the clusters of each layer's partition, flows between them, and which items move.
 
-    Parameters
-    ----------
-    layers : Layers
-    partitions : mapping
-        A partition of each layer.
-    loss : PartitionLoss
-        Loss between partitions of two layers.
-    prob : float
-        Probability of the flows' intervals.
+    Flows have intervals of probability `prob`. Returned are
 
-    Returns
-    -------
-    partitions : AlignedPartitions
-        Over all items of all layers. Items of several dimensions are in one, "item".
-    flows : xarray.Dataset
-        Over ``flow``, with the columns `FLOWS`. Clusters are positions in the names, -1 for elsewhere.
-    overlaps : xarray.Dataset
-        Over ``step``, with its layers ``before`` and ``after``, and the items, with the columns `OVERLAPS`.
-    losses : ndarray of shape (n_steps, n_draws)
-        Loss between the two layers of each step in the same draw.
+    - the partitions aligned over all items of all layers; items of several dimensions are in one, "item";
+    - a Dataset over ``flow`` with the columns `FLOWS`; clusters are positions in the names, -1 for elsewhere;
+    - one over ``step``, with its layers ``before`` and ``after``, and the items, with the columns `OVERLAPS`;
+    - the loss (n_steps, N) between the two layers of each step in the same draw.
     """
     reported = {
         name: draws.items.as_labels(partitions[name], f"partitions[{name!r}]") for name, draws in layers.items()

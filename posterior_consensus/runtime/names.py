@@ -108,13 +108,7 @@ def loss_meant(name: str, known: Iterable[str]) -> str:
 class UnknownName(AttributeError):
     """The error for an attribute that is not there; it looks for a suggestion when it is shown, as `hasattr` does not.
 
-    Parameters
-    ----------
-    message : str
-    name : str
-        The name that was asked for.
-    suggest : callable
-        Gives the suggestion, or "".
+    Given are the message, the name that was asked for, and a function that gives the suggestion, or "".
     """
 
     def __init__(self, message: str, name: str, suggest: Callable[[], str]) -> None:

@@ -106,13 +106,7 @@ class Uniforms(NamedTuple):
 
 
 class LocalSearch(ABC):
-    """A local search: the starts of its runs, and their descent to a local optimum.
-
-    Parameters
-    ----------
-    problem : Problem
-    stop : uint8 array of shape (1,)
-    """
+    """A local search: the starts of its runs, and their descent to a local optimum."""
 
     bytes_a_cluster: int  # what the tables take for each cluster
     is_capped = False  # whether the memory budget leaves out numbers of clusters at which the loss may be lower

@@ -186,16 +186,8 @@ def _log_priors(draws: ModelDraws, shares: Floats, parameters: list[ModelParamet
 def as_independent(draws: ModelDraws, fitted: Mixture, chains: list[Positions]) -> ModelDraws:
     """Reduce the counts of draws so that they add up to an equivalent number of independent draws.
 
-    Parameters
-    ----------
-    draws : ModelDraws
-    fitted : Mixture
-        Modes fitted to them.
-    chains : list of integer arrays
-        Rows of each chain, in the order of its draws.
+    Given are the modes fitted to them, and the rows of each chain, in the order of its draws.
 
-    Notes
-    -----
     Let x_ti be 1 if the label of item i in draw t is matched with the item's cluster in the draw's mode, minus the mean
     over the draws of this mode. A draw counts as 1 / tau of its count, where tau is the autocorrelation time of x,
     pooled over items. Changes of the mode itself do not matter: a chain that stays in a mode shows this mode well.
