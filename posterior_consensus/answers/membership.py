@@ -146,11 +146,11 @@ class Membership(InWords):
 
     def _rough(self) -> str:
         """Warning that the standard errors are rough, from the effective sample size that they have in all."""
-        share, words = self.probabilities.values, self.words
+        share = self.probabilities.values
         varies = (share > 0) & (share < 1)  # errors of the others allow for events that no draw shows
         squares = np.square(self.mcse.values[varies]).sum()
         size = float(np.sum(share[varies] * (1 - share[varies])) / squares) if squares > 0 else np.nan
-        return f", rough: {size:.3g} effective {words.draws}" if display.is_rough(size, words) else ""
+        return display.if_rough(size, self.words)
 
     def _about_weights(self) -> list[tuple[str, str]]:
         if self.ess is None:

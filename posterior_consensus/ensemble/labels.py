@@ -37,33 +37,6 @@ def slices(length: int, step: int) -> list[slice]:
     return [slice(first, min(first + step, length)) for first in range(0, length, step)]
 
 
-class KeptCounts:
-    """The table of one partition with all draws: losses, ball, items and diagnosis follow each other on the same.
-
-    - Key: the labels of the partition.
-    - Size: at most that of the draws' labels; a larger table is not kept.
-    - Dropped: when another partition is counted, and with the labels. Selected draws or items begin with none.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None  # set at once, for threads
-
-    def of(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
-        """The counts of this partition, if they are kept."""
-        last = self._last
-        return last[1] if last is not None and np.array_equal(last[0], partition) else None
-
-    def of_any(self) -> npt.NDArray[np.int32] | None:
-        """The counts of any partition, whose rows sum to the sizes of the draws' clusters."""
-        last = self._last
-        return None if last is None else last[1]
-
-    def keep(self, partition: npt.NDArray[np.int32], counts: npt.NDArray[np.int32], most: int) -> None:
-        """Keep these counts if they take no more than `most` bytes."""
-        if counts.nbytes <= most:
-            self._last = partition.copy(), counts
-
-
 class LabelBackend(ABC):
     """Labels of every item in every draw, numbered by first appearance, wherever they are stored."""
 
@@ -150,8 +123,9 @@ class LabelBackend(ABC):
 
     def joint_counts(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Numbers of items (R, K) in common between each cluster of each draw and each cluster of a partition (n,)."""
-        if (kept := self._kept.of(partition)) is not None:
-            return kept
+        for kept, counts in self._kept:
+            if np.array_equal(kept, partition):
+                return counts
         n_clusters = int(partition.max()) + 1
         size = 4 * int(self.starts[-1]) * n_clusters
         what = f"The table of the clusters of all partitions with {n_clusters} clusters"
@@ -160,19 +134,24 @@ class LabelBackend(ABC):
             counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
         else:
             counts = ensemble.joint_counts(held, self.starts, partition, n_clusters)
-        self._kept.keep(partition, counts, most=self.n_draws * self.n_items * self.dtype.itemsize)
+        if counts.nbytes <= self.n_draws * self.n_items * self.dtype.itemsize:
+            self._kept[:] = [(partition.copy(), counts)]  # at once, for threads
         return counts
 
     @cached_property
-    def _kept(self) -> KeptCounts:
-        return KeptCounts()
+    def _kept(self) -> list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+        """The partition counted last, and its table: losses, ball, items and diagnosis follow each other on the same.
+
+        None that is larger than the draws' labels. Selected draws or items begin with none.
+        """
+        return []
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int32]:
         """Number of items (R,) of each cluster of each draw; kept, as most answers ask for it: 4 bytes a cluster."""
-        counts = self._kept.of_any()
-        counts = self.joint_counts(np.zeros(self.n_items, np.int32)) if counts is None else counts
-        return counts.sum(axis=1, dtype=np.int32)
+        # Of any partition, the rows of the table sum to the sizes.
+        tables = [counts for _, counts in self._kept] or [self.joint_counts(np.zeros(self.n_items, np.int32))]
+        return tables[0].sum(axis=1, dtype=np.int32)
 
     def fingerprints(self) -> npt.NDArray[np.uint64]:
         """A hash (n_draws,) of the labels of each draw, the same wherever they are stored.

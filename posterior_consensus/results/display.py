@@ -301,11 +301,15 @@ def is_rough(ess: float, words: Words = DRAWS) -> bool:
     return ess < words.enough
 
 
+def if_rough(ess: float, words: Words) -> str:
+    """Warning after a standard error that is rough, else empty."""
+    return f", rough: {ess:.3g} effective {words.draws}" if is_rough(ess, words) else ""
+
+
 def with_error(value: str, mcse: float, ess: float = np.nan, words: Words = DRAWS) -> str:
     """Format a number with its standard error, and a warning if that is rough."""
     error = "unknown" if np.isnan(mcse) else format(mcse, ".2g")
-    rough = f", rough: {ess:.3g} effective {words.draws}" if is_rough(ess, words) else ""
-    return f"{value} ({words.mcse} {error}{rough})"
+    return f"{value} ({words.mcse} {error}{if_rough(ess, words)})"
 
 
 def about_errors(sizes: npt.ArrayLike, words: Words = DRAWS) -> list[tuple[str, str]]:

@@ -298,9 +298,7 @@ def expected_loss(summary: SummaryRecord) -> Claim:
         f"{words.an_expected} loss of {value}, estimated on the same {words.draws} ({words.error} {error}"
         f"{_rough_because(best.ess, words)})"
     )
-    line = f"{value}, {words.mcse} {error}"
-    if display.is_rough(best.ess, words):
-        line += f", rough: {best.ess:.3g} effective {words.draws}"
+    line = f"{value}, {words.mcse} {error}{display.if_rough(best.ess, words)}"
     line += f" ({none} without structure)" * bool(none)
     scope = f"on the same {words.draws}"
     claim = Claim(status=ESTIMATED, number=best.expected_loss, error=best.mcse, scope=scope)
