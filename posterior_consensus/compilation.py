@@ -209,7 +209,7 @@ def compile_all() -> int:
         ProcessPoolExecutor(n_threads(), get_context("spawn"), _begin, (folder,)) as pool,
     ):
         try:
-            phases = [pool.submit(_compile, phase) for phase in _PHASES]
+            phases = [pool.submit(_compile_for, phase) for phase in _PHASES]
             n_kernels = 0
             for number, phase in enumerate(track(phases, "Compiling kernels", progressbar=True), 1):
                 n_kernels += phase.result()
@@ -228,12 +228,12 @@ def _begin(folder: str) -> None:
     logging.disable()
 
 
-def _compile(phase: Callable[[], None]) -> int:
+def _compile_for(phase: Callable[[], None]) -> int:
     before = n_compiled()
     phase()
     for module in list(sys.modules.values()):
         spec = getattr(module, "__spec__", None)
         if spec is not None and spec.cached is not None and not Path(spec.cached).exists():
-            with suppress(OSError, py_compile.PyCompileError):  # a folder of others, or a module of another Python
-                py_compile.compile(spec.origin, doraise=True)
+            with suppress(OSError):  # in a folder of others
+                py_compile.compile(spec.origin, quiet=2)
     return n_compiled() - before

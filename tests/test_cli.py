@@ -55,7 +55,7 @@ def file(posterior_tree, tmp_path):
 @pytest.fixture
 def short_page(monkeypatch):
     """A report without figures."""
-    monkeypatch.setattr("posterior_consensus.summary.summary.page", lambda *_, **__: "<!DOCTYPE html> short")
+    monkeypatch.setattr("posterior_consensus.summary.report.page.page", lambda *_, **__: "<!DOCTYPE html> short")
 
 
 def test_command_prints_and_writes(file, tmp_path, capsys, short_page):
@@ -485,7 +485,7 @@ def test_outputs_that_cannot_be_written_leave_the_old_ones_and_the_summary(
     if FULL.exists():
         assert main([file, "--var", "z", "--report", str(FULL)]) == 1
         assert f"--report '{FULL}' cannot be written: No space left on device." in capsys.readouterr().err
-    page = "posterior_consensus.summary.summary.page"
+    page = "posterior_consensus.summary.report.page.page"
     monkeypatch.setattr(page, lambda *_, **__: "new \ud800")  # fails as it is encoded
     assert main([file, "--var", "z", "--report", str(old[1])]) == 2
     assert [path.read_text(encoding="utf-8") for path in old] == ["old", "old"]
@@ -610,7 +610,7 @@ def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_p
 
 @pytest.fixture
 def short_pairs_page(monkeypatch):
-    monkeypatch.setattr("posterior_consensus.summary.pairs.pairs_page", lambda *_: "<!DOCTYPE html> short")
+    monkeypatch.setattr("posterior_consensus.summary.report.pairs.pairs_page", lambda *_: "<!DOCTYPE html> short")
 
 
 def test_a_pair_threshold_of_draws_is_that_of_binders_loss(labels, table, capsys):

@@ -75,8 +75,9 @@ def test_links_of_the_first_pages_lead_somewhere():
 
 
 def test_an_index_shows_the_readme_with_absolute_links_or_without_links(monkeypatch):
-    interface = "hatchling.metadata.plugin.interface"  # only environments of builds have it
-    monkeypatch.setitem(sys.modules, interface, SimpleNamespace(MetadataHookInterface=object))
+    interfaces = {"metadata": "MetadataHookInterface", "builders.hooks": "BuildHookInterface"}
+    for module, name in interfaces.items():  # only environments of builds have them
+        monkeypatch.setitem(sys.modules, f"hatchling.{module}.plugin.interface", SimpleNamespace(**{name: object}))
     monkeypatch.syspath_prepend(ROOT)
     hook = importlib.import_module("hatch_build").Readme()
     hook.root = ROOT

@@ -130,7 +130,9 @@ def test_report_stands_alone(summary, undrawn, tmp_path):
 
 
 def test_a_path_that_cannot_be_written_is_refused_before_the_work(summary, tmp_path, monkeypatch):
-    monkeypatch.setattr("posterior_consensus.summary.summary.page", lambda *_, **__: pytest.fail("the report was made"))
+    monkeypatch.setattr(
+        "posterior_consensus.summary.report.page.page", lambda *_, **__: pytest.fail("the report was made")
+    )
     with pytest.raises(FileNotFoundError, match="`path` .*'.*none/report.html'"):
         summary.to_html(tmp_path / "none" / "report.html")
     with pytest.raises(IsADirectoryError, match="`path` .*directory"):
