@@ -5,7 +5,8 @@ import pytest
 from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.r_hat import doubt_of
+from posterior_consensus.ensemble.r_hat import doubt_of, rank_rhat
+from posterior_consensus.ensemble.series import bulk_size, tail_size
 
 ONE, OTHER = np.array([0, 0, 0, 1, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 2, 2, 3, 3])
 
@@ -57,3 +58,26 @@ def test_every_result_says_it_of_chains_that_disagree_alone(rng, apart):
         assert (result.doubt is not None) == apart, name
         if name in ("prior", "comparison"):
             assert result.verdict.startswith("The chains") == apart
+
+
+KINDS = {
+    "normal": lambda noise: noise,
+    "slow": lambda noise: noise.cumsum(axis=-1),
+    "ties": np.round,
+    "rare": lambda noise: (noise > 1.8).astype(np.float64),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # ArviZ divides 0 by 0 where nothing is rare
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(2, 4), (2, 33), (4, 250), (3, 1_001)])
+def test_statistics_are_those_of_arviz(kind, shape, rng):
+    chains = KINDS[kind](rng.normal(size=(6, *shape)))
+    chains = chains[np.ptp(chains, axis=(-2, -1)) > 0]
+    tails = 0.05, 0.95
+    for ours, theirs in (
+        (bulk_size(chains), array_stats.ess(chains, method="bulk")),
+        (tail_size(chains, tails), array_stats.ess(chains, method="tail", prob=tails)),
+        (rank_rhat(chains), array_stats.rhat(chains, method="rank")),
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
