@@ -1,4 +1,4 @@
-"""Scalar summaries of the partition along the chains, of one layer or several, and their statistics by ArviZ."""
+"""Scalar summaries of the partition along the chains, of one layer or several, and their statistics, those of ArviZ."""
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations

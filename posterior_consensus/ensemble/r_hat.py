@@ -49,7 +49,7 @@ def differ(samples: Samples, values: Floats) -> npt.NDArray[np.bool_]:
 
 def _f_above(level: float, first: int, second: int) -> float:
     """Value that a variable of the F distribution exceeds with this probability."""
-    share = betaincinv(second / 2, first / 2, level)
+    share = betaincinv(second / 2, first / 2, level)  # exact for small levels, unlike the quantile of 1 - level
     return float(second * (1 - share) / (first * share))
 
 

@@ -23,9 +23,9 @@ SOURCES = hashlib.sha256(
 ).hexdigest()[:16]
 SHIPPED = _FOLDER / "compiled" / f"numba-{numba.__version__}"
 """Where the kernels are that came compiled with a wheel; numba reads no others than those of its own version."""
-_X86_64_V3 = (
-    "avx,avx2,bmi,bmi2,cmov,crc32,cx16,cx8,f16c,fma,fxsr,lzcnt,mmx,movbe,popcnt,sahf,sse,sse2,sse3,sse4.1,sse4.2,"
-    "ssse3,xsave"
+_X86_64_V3 = frozenset(
+    "avx avx2 bmi bmi2 cmov crc32 cx16 cx8 f16c fma fxsr lzcnt mmx movbe popcnt sahf sse sse2 sse3 sse4.1 sse4.2 ssse3 "
+    "xsave".split()
 )
 
 
@@ -33,23 +33,23 @@ class Baseline(NamedTuple):
     """A processor that shipped kernels are compiled for: its name and its features in the words of LLVM."""
 
     name: str
-    features: str
+    features: frozenset[str]
 
 
 def baseline(codegen: Any) -> Baseline:
-    """For this kind of machine; whatever is called ARM has all that kernels use."""
-    return Baseline("x86-64-v3", _X86_64_V3) if _machine(codegen) == "x86_64" else Baseline("generic", "")
+    """The one of this kind of machine; every ARM has all that kernels use."""
+    return Baseline("x86-64-v3", _X86_64_V3) if _machine(codegen) == "x86_64" else Baseline("generic", frozenset())
 
 
 def missing_features(codegen: Any) -> list[str]:
     """Features that shipped kernels use and this process may not."""
     present = {feature[1:] for feature in codegen.magic_tuple()[2].split(",") if feature.startswith("+")}
-    return sorted({*filter(None, baseline(codegen).features.split(","))} - present)
+    return sorted(baseline(codegen).features - present)
 
 
 def came_compiled() -> bool:
     """Whether kernels came with the package that this process can load."""
-    return SHIPPED.is_dir() and not missing_features(cpu_target.target_context.codegen())
+    return any(SHIPPED.glob(f"*{SOURCES}*")) and not missing_features(cpu_target.target_context.codegen())
 
 
 def _machine(codegen):

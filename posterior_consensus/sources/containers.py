@@ -64,14 +64,17 @@ def dim_names(sample_dims: Any, data: Any, group: str = "posterior") -> tuple[st
 
 
 def _dims_of_arviz(data: Any, group: str) -> tuple[str, ...]:
-    """The data's attribute `sample_dims` if these dimensions exist, else ArviZ 1's setting."""
+    """The data's attribute `sample_dims` if these dimensions exist, else ArviZ 1's setting.
+
+    Where the data have chains and draws, the setting counts only if ArviZ is imported, which takes half a second.
+    """
     if has_groups(data):
         data = group_dataset(data, group)
     if isinstance(data, (xr.Dataset, xr.DataArray)):
         named = np.atleast_1d(data.attrs.get("sample_dims", [])).tolist()
         if named and set(named) <= set(data.dims):
             return tuple(named)
-        if not set(_USUAL_DIMS) <= set(data.dims) or "arviz_base" in sys.modules:  # its import takes half a second
+        if not set(_USUAL_DIMS) <= set(data.dims) or "arviz_base" in sys.modules:
             return _arviz_setting()
     return _USUAL_DIMS
 
