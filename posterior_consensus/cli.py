@@ -33,9 +33,7 @@ from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.formats import (
-    FORMATS,
     PLAIN,
-    TABLES,
     WRITTEN,
     alternatives,
     are_chains,
@@ -47,43 +45,15 @@ from posterior_consensus.sources.layers import as_layers, layer_of
 from posterior_consensus.sources.plain_files import read_numbers
 from posterior_consensus.sources.tables import BY_COLUMN
 from posterior_consensus.sources.where import Where
-from posterior_consensus_command import INTERRUPTED, EndedAtOnce
+from posterior_consensus_command import FAILED, INTERRUPTED, EndedAtOnce, complain, parser
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.layers import Layers
     from posterior_consensus.ensemble.samples import Samples
     from posterior_consensus.summary import LayersSummary, PairsSummary, Summary
 
-_EPILOG = f"""\
-files: NetCDF or Zarr that ArviZ wrote; a store; the directory of an accumulator; .npy, labels or probabilities, draws x
-items x components; or tables with a row for each draw and a column for each item, as R's write.csv makes them, in which
-columns 'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as CmdStan and R's posterior have
-them. Several tables or .npy files are one chain each. With --layers, several other files are one layer each, in their
-order. Tables end in {", ".join(suffix for one in TABLES for suffix in one.suffixes)}.
-
-Scored pairs of records are a table with a row for each pair, in splink's columns or in those that --left, --right and
---probability name. The clusters of the records go to --output, also of those in no pair if --items
-names all records. --must-link and --cannot-link are tables of pairs too, such as a review of pairs that was saved:
-
-  posterior-consensus pairs.parquet --items records.parquet --threshold 0.5 -o clusters.csv
-
-Independent runs of a clustering program are a table with a column for each run and a row for each item, named by its
-first column, or a file of items and labels for each run:
-
-  posterior-consensus obs.csv --runs columns --var 'leiden_*' -o labels.csv
-  posterior-consensus seed1.csv seed2.csv seed3.csv --runs columns --noise -1 --report report.html
-
-exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
-contents are invalid; 130 interrupted, if during the search with the best partition so far; 141 the output was not read
-to its end.
-
-posterior-consensus compile compiles kernels for this machine beforehand, for example in the image of a container.
-
-A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
-"""
 _OPTIONS = {"var_name": "--var", "keys": "--var", "layer_dim": "--layers", "tau": "--threshold"}  # by another name
 _OPTIONS |= dict.fromkeys(("data", "draws"), "the file")
-_OUTPUT = f"write a table of the items ({', '.join(WRITTEN)}), or the posterior with a group 'consensus' (.nc)"
 _PAIR_FILES = ("items", "must_link", "cannot_link")
 _OF_PAIRS = ("left", "right", "probability", "max_per_source", *_PAIR_FILES)
 _OF_RUNS = ("groups", "noise")
@@ -93,31 +63,9 @@ _OF_DRAWS = ("var", "weights", "log_weights", "burn_in", "thin", "prob", "group"
 _PLAIN = names_of(PLAIN)
 _MOST_TO_REVIEW = 100  # pairs in JSON
 _FIGURES = (".pdf", ".png", ".svg")
-_COMPILE = "compile"  # in place of files
-_FAILED = 1
-_BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
-    try:
-        try:
-            return _compile() if list(given) == [_COMPILE] else _run(_parser().parse_args(given))
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return INTERRUPTED
-        finally:
-            print(end="", flush=True)  # also where standard output is closed, and sys.stdout None
-    except OSError as error:  # only of standard output: _run reports all other errors
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
-        if isinstance(error, BrokenPipeError):
-            return _BROKEN_PIPE
-        _complain(f"standard output cannot be written: {error.strerror}.")
-        return _FAILED
-
-
-def _compile() -> int:
+def compile_kernels() -> int:
     """Compile kernels beforehand."""
     with EndedAtOnce():
         from posterior_consensus.compilation import compile_all
@@ -127,17 +75,18 @@ def _compile() -> int:
     try:
         n_kernels = compile_all()
     except BrokenProcessPool:
-        _complain("a process was ended, perhaps for want of memory; what is missing is compiled when it is called.")
-        return _FAILED
+        complain("a process was ended, perhaps for want of memory; what is missing is compiled when it is called.")
+        return FAILED
     except OSError as error:
-        _complain(f"kernels cannot be kept: {error}. Set NUMBA_CACHE_DIR to a folder that can be written and has room.")
-        return _FAILED
+        complain(f"kernels cannot be kept: {error}. Set NUMBA_CACHE_DIR to a folder that can be written and has room.")
+        return FAILED
     others = "came with the package" if came_compiled() else "were on disk"
     print(f"{n_kernels} kernels compiled in {time.monotonic() - began:.0f} s; the others {others}.")
     return 0
 
 
-def _run(options: argparse.Namespace) -> int:
+def summarize_files(options: argparse.Namespace) -> int:
+    """Summarize as the options say, print and write, and return the exit code."""
     try:
         _check_files(options)
         summary = _summary(options)
@@ -145,11 +94,11 @@ def _run(options: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        _complain(_in_options(str(error), options))
+        complain(_in_options(str(error), options))
         return 2
     print(json.dumps(summary_as_json(summary), indent=2) if options.json else _encodable(str(summary)))
     if not all(wrote):
-        return _FAILED
+        return FAILED
     if summary.interrupted:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -162,76 +111,12 @@ def _encodable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def _complain(message: str) -> None:
-    print(f"posterior-consensus: {message}", file=sys.stderr)
-
-
 def _in_options(message: str, options: argparse.Namespace) -> str:
     """Name the options that the user typed in place of the arguments of functions."""
     message = message.replace(BY_COLUMN, "--left, --right and --probability").replace("give noise=", "give --noise=")
     for name, option in ({name: f"--{name.replace('_', '-')}" for name in vars(options)} | _OPTIONS).items():
         message = message.replace(f"`{name}`", option)
     return message
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="posterior-consensus",
-        description="Summarize a posterior of partitions, or scored pairs of records: consensus and its uncertainty.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("posterior", type=Path, nargs="+", metavar="FILE", help=f"draws or pairs: {names_of(FORMATS)}, see below")
-    add("--var", metavar="NAME", help="variable of labels or allocation probabilities; found if there is only one")
-    add(
-        "--runs",
-        choices=sorted(_RUNS),
-        help="independent runs, in columns or rows of a table; --var chooses by pattern",
-    )
-    add("--groups", metavar="PATTERN", help="runs: what they differ in, as {} in their names, such as 'leiden_{}_*'")
-    add("--noise", metavar="LABEL", help="runs: label of items that a run puts into no cluster, such as -1")
-    add("--weights", metavar="FILE|NAME", help=f"weights of the draws: a {_PLAIN} file, or a variable of the group")
-    add("--log-weights", metavar="FILE|NAME", help="their logarithms instead")
-    add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
-    add("--thin", type=int, default=1, metavar="N", help="keep every N-th draw of each chain (1)")
-    add("--loss", choices=sorted(posterior_consensus.LOSSES), help="loss to minimize (vi; binder for scored pairs)")
-    add("--threshold", type=float, metavar="TAU", help="pair threshold of Binder's loss (0.5)")
-    add("--method", default="greedy", choices=sorted(posterior_consensus.METHODS), help="how to search (greedy)")
-    add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
-    add("--prob", type=float, default=0.95, help="probability of the credible ball (0.95)")
-    add("--seconds", type=float, help="time limit of the summary, which reports what it skips; none by default")
-    add("--group", default="posterior", help="group of the file (posterior)")
-    add("--item-dim", metavar="DIM", help="dimension of the items")
-    add("--layers", metavar="DIM", help="dimension of the layers, if each draw holds several partitions")
-    add("--left", metavar="COLUMN", help="scored pairs: column of the first record (unique_id_l)")
-    add("--right", metavar="COLUMN", help="scored pairs: column of the second record (unique_id_r)")
-    add("--probability", metavar="COLUMN", help="scored pairs: column of the probabilities (match_probability)")
-    add("--items", type=Path, metavar="FILE", help="scored pairs: table of all records (unique_id, source_dataset)")
-    add("--must-link", type=Path, metavar="FILE", help="scored pairs: table of pairs that must be in one cluster")
-    add("--cannot-link", type=Path, metavar="FILE", help="scored pairs: table of pairs that must not be in one cluster")
-    add(
-        "--max-per-source",
-        type=_one_or_names,
-        metavar="1|NAMES",
-        help="scored pairs: at most one record of each data set in a cluster, or of those named, as a,b",
-    )
-    add("--random-seed", type=int, default=0, help="seed of the search (0)")
-    add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
-    add("--figure", type=Path, metavar="FILE", help="write the figure of the summary, as PNG, PDF or SVG by its suffix")
-    add("-o", "--output", type=Path, metavar="FILE", help=_OUTPUT)
-    add("--json", action="store_true", help="print JSON instead of a table")
-    add("--quiet", action="store_true", help="show no progress")
-    add("--version", action="version", version=posterior_consensus.__version__)
-    return parser
-
-
-def _one_or_names(text: str) -> int | list[str]:
-    """A number, or names of data sets."""
-    try:
-        return int(text)
-    except ValueError:
-        return text.split(",")
 
 
 def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSummary:
@@ -273,7 +158,7 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
 def _check_no_options_of_draws(options: argparse.Namespace) -> None:
     """Refuse options on draws with scored pairs."""
     for name in _OF_DRAWS:
-        if getattr(options, name) != _parser().get_default(name):
+        if getattr(options, name) != parser().get_default(name):
             raise ValueError(
                 f"`{name}` must be left out for scored pairs, which have no draws; got {str(getattr(options, name))!r}."
             )
@@ -283,7 +168,7 @@ def _check_runs(options: argparse.Namespace) -> None:
     """Refuse options on chains with runs, and options on runs without them."""
     what = "without --runs" if options.runs is None else "for independent runs, of which each counts"
     for name in _OF_RUNS if options.runs is None else _OF_CHAINS:
-        if (given := getattr(options, name)) != _parser().get_default(name):
+        if (given := getattr(options, name)) != parser().get_default(name):
             raise ValueError(f"`{name}` must be left out {what}; got {str(given)!r}.")
     if options.runs == "rows" and len(options.posterior) > 1:
         raise ValueError("`runs` must be columns for several files, which are one run each; got 'rows'.")
@@ -484,7 +369,7 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary 
     except BrokenPipeError:
         raise
     except OSError as error:
-        _complain(f"--{name} {str(path)!r} cannot be written: {error.strerror or error}.")
+        complain(f"--{name} {str(path)!r} cannot be written: {error.strerror or error}.")
         return False
     print(f"wrote {path}", file=sys.stderr)
     return True

@@ -17,14 +17,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.answers import loss_parameter
-from posterior_consensus.cli import main
 from posterior_consensus.search import components
+from posterior_consensus.sources.formats import TABLES
+from posterior_consensus_command import LOSSES, METHODS, main
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import press_ctrl_c, written
 
 pytestmark = pytest.mark.usefixtures("short_look")
 
-COMMAND = [sys.executable, "-c", "import sys; from posterior_consensus.cli import main; sys.exit(main())"]
+COMMAND = [sys.executable, "-c", "import sys; from posterior_consensus_command import main; sys.exit(main())"]
 
 
 @pytest.fixture
@@ -70,6 +71,16 @@ def test_command_prints_and_writes(file, tmp_path, capsys, short_page):
     with xr.open_datatree(output, engine="h5netcdf") as tree:
         assert set(tree.children) == {"posterior", "observed_data", "consensus"}
     assert all(f"wrote {path}" in captured.err for path in (report, figure, output))
+
+
+def test_the_help_comes_before_the_package():
+    asked = (
+        "import sys; from posterior_consensus_command import main\ntry: main(['--help'])\nfinally: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    assert not {"numpy", "pandas", "numba"} & set(done.stdout.splitlines()[-1].split())
+    assert set(LOSSES) == set(pc.LOSSES) and set(METHODS) == set(pc.METHODS)
+    assert all(f"{one.suffixes[0]}," in done.stdout for one in TABLES[:-1])
 
 
 def test_json_keeps_items_of_equal_names(tmp_path, capsys):

@@ -19,8 +19,8 @@ from scipy.special import softmax
 import posterior_consensus as pc
 from benchmarks.records import records
 from posterior_consensus import compilation
-from posterior_consensus.cli import main
 from posterior_consensus.kernels import _cache
+from posterior_consensus_command import main
 from tests.kernels.checks import MODULES, plain
 
 PACKAGE = Path(pc.__file__).parent
@@ -64,7 +64,7 @@ OF_OTHER_LOSSES = {"_set_slopes_here"}
 OF_A_LEAST_NUMBER_OF_CLUSTERS = {"_open"}
 OF_LARGE_POSTERIORS = {"_joint_sums_by_bits"}
 OF_OTHER_KERNELS = {"current", "score_block"}  # only other kernels call them here
-COMPILE = "import sys; from posterior_consensus.cli import main; sys.exit(main(['compile']))"
+COMPILE = "import sys; from posterior_consensus_command import main; sys.exit(main(['compile']))"
 COMPILED_BY_COMMAND = """
 import warnings
 from posterior_consensus.compilation import _PHASES

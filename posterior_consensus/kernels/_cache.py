@@ -14,6 +14,7 @@ from filelock import FileLock
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
 
 PACKAGE = __name__.partition(".")[0]
 _FOLDER = Path(__file__).parent
@@ -94,18 +95,20 @@ class Cache(FunctionCache):
 
     def load_overload(self, sig, target_context):
         """Return the kernel for a signature, or None."""
-        with self._errors_are_said():
-            found = self._shipped(sig, target_context) or super().load_overload(sig, target_context)
+        # numba refreshes the context first, in .3 s, for what it does itself once it compiles: a kernel that is loaded
+        # needs the run time for arrays and nothing else of it.
+        rtsys.initialize(target_context)
+        with self._errors_are_said(), self._guard_against_spurious_io_errors():
+            found = self._shipped(sig, target_context) or self._load_overload(sig, target_context)
             if found is None and self.turns is not None and self.cache_path is not None:
                 self._turn = FileLock(f"{self.turns}/{self._impl.filename_base}")
                 self._turn.acquire()
-                found = super().load_overload(sig, target_context)  # another process compiled it in the meantime
+                found = self._load_overload(sig, target_context)  # another process compiled it in the meantime
                 if found is not None:
                     self._turn.release()
             return found
 
     def _shipped(self, sig, target_context):
-        target_context.refresh()
         codegen = target_context.codegen()
         if missing_features(codegen):
             return None

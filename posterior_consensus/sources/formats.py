@@ -1,26 +1,20 @@
-"""Formats of files: a table of how each is recognized, read and written."""
+"""Formats of files: a table of how each is recognized, read and written.
+
+The command names them in its help, so what reads them is imported when it is called.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy.typing as npt
-import pandas as pd
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
 
-from posterior_consensus.sources.accumulate import is_accumulated, read_draws
-from posterior_consensus.sources.containers import open_tree
-from posterior_consensus.sources.readers import (
-    columns_of_arrow,
-    columns_of_text,
-    read_arrow,
-    read_columns_of_text,
-    read_numpy,
-    read_text,
-)
-from posterior_consensus.sources.stores import is_store, stored_draws
-
-Content = pd.DataFrame | npt.NDArray[Any]
+    Content = pd.DataFrame | npt.NDArray[Any]
 
 
 class Format(NamedTuple):
@@ -52,17 +46,35 @@ class Format(NamedTuple):
         return str(path).lower().endswith(self.suffixes) if self.is_it is None else self.is_it(path)
 
 
-def _of_arrow(name: str, suffixes: tuple[str, ...], write: Callable[..., object]) -> Format:
+def _of_arrow(name: str, suffixes: tuple[str, ...], write: str) -> Format:
     """A format that pyarrow reads and pandas writes."""
     return Format(
         (name,),
         suffixes,
-        content=lambda path, _: read_arrow(name, path),
-        columns=partial(columns_of_arrow, name),
-        read_columns=lambda path, columns, _: read_arrow(name, path, columns),
-        write=lambda table, path: write(table.reset_index(), path),
+        content=lambda path, _: _readers().read_arrow(name, path),
+        columns=lambda path: _readers().columns_of_arrow(name, path),
+        read_columns=lambda path, columns, _: _readers().read_arrow(name, path, columns),
+        write=lambda table, path: getattr(table.reset_index(), write)(path),
         needs="pyarrow",
     )
+
+
+def _readers() -> ModuleType:
+    from posterior_consensus.sources import readers
+
+    return readers
+
+
+def _stores() -> ModuleType:
+    from posterior_consensus.sources import stores
+
+    return stores
+
+
+def _accumulate() -> ModuleType:
+    from posterior_consensus.sources import accumulate
+
+    return accumulate
 
 
 def _open_tree(path: Path, _: bool) -> Any:
@@ -71,6 +83,8 @@ def _open_tree(path: Path, _: bool) -> Any:
             f"`data` must be a path to a {names_of(FORMATS)} file; got {path.name!r}. "
             f"{_ELSEWHERE[path.suffix.lower()].format(path=str(path))}"
         )
+    from posterior_consensus.sources.containers import open_tree
+
     return open_tree(path)
 
 
@@ -85,17 +99,23 @@ FORMATS: tuple[Format, ...] = (
     Format(
         ("CSV",),
         (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
-        content=lambda path, _: read_text(path),
-        columns=columns_of_text,
-        read_columns=read_columns_of_text,
+        content=lambda path, _: _readers().read_text(path),
+        columns=lambda path: _readers().columns_of_text(path),
+        read_columns=lambda *given: _readers().read_columns_of_text(*given),
         is_text=True,
-        write=pd.DataFrame.to_csv,
+        write=lambda table, path: table.to_csv(path),
     ),
-    _of_arrow("Parquet", (".parquet", ".pq"), pd.DataFrame.to_parquet),
-    _of_arrow("Feather", (".feather",), pd.DataFrame.to_feather),
-    Format((".npy",), (".npy", ".npz"), content=read_numpy),
-    Format(is_it=is_store, opened=lambda path, progressbar: stored_draws(path.absolute(), progressbar=progressbar)),
-    Format(is_it=is_accumulated, opened=lambda path, _: read_draws(path.absolute())),
+    _of_arrow("Parquet", (".parquet", ".pq"), "to_parquet"),
+    _of_arrow("Feather", (".feather",), "to_feather"),
+    Format((".npy",), (".npy", ".npz"), content=lambda *given: _readers().read_numpy(*given)),
+    Format(
+        is_it=lambda path: _stores().is_store(path),
+        opened=lambda path, progressbar: _stores().stored_draws(path.absolute(), progressbar=progressbar),
+    ),
+    Format(
+        is_it=lambda path: _accumulate().is_accumulated(path),
+        opened=lambda path, _: _accumulate().read_draws(path.absolute()),
+    ),
 )
 PLAIN = [one for one in FORMATS if one.content is not None]
 TABLES = [one for one in PLAIN if one.read_columns is not None]

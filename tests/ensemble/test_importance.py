@@ -7,8 +7,8 @@ import pytest
 from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
+import posterior_consensus_command
 from benchmarks.prior_sensitivity import weighted_means
-from posterior_consensus import cli
 from posterior_consensus.ensemble.importance import importance, most_pareto_k, smoothed
 from posterior_consensus.ensemble.samples import ChainSamples, Samples
 from tests.catalogue.posteriors import noisy_draws
@@ -178,6 +178,6 @@ def test_the_command_takes_weights_as_logarithms(rng, tmp_path, capsys):
     found = []
     for option in (["--weights", "w.npy"], ["--log-weights", "log.npy"]):
         given = [option[0], str(tmp_path / option[1])]
-        assert cli.main([str(tmp_path / "z.npy"), *given, "--json", "--quiet"]) == 0
+        assert posterior_consensus_command.main([str(tmp_path / "z.npy"), *given, "--json", "--quiet"]) == 0
         found.append(json.loads(capsys.readouterr().out)["expected_loss"])
     assert found[0] == pytest.approx(found[1])

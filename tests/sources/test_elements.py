@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.cli import main
+from posterior_consensus_command import main
 from tests.helpers import check_all, source_in
 
 N_DRAWS, N_ITEMS, K = 12, 5, 3

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.cli import main
 from posterior_consensus.sources import formats
 from posterior_consensus.sources.formats import FORMATS, PLAIN, WRITTEN, content_of
+from posterior_consensus_command import main
 from tests.helpers import check
 
 pytest.importorskip("pyarrow")

@@ -11,9 +11,9 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.cli import main
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.summary.report import pairs as report
+from posterior_consensus_command import main
 from tests.catalogue.results import assert_equal
 from tests.helpers import keeps, scored_pairs
 

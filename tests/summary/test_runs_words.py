@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.cli import main
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.runtime import memory
+from posterior_consensus_command import main
 from tests.catalogue.functions import functions_of
 
 pytestmark = pytest.mark.xdist_group("words of runs")  # which share their summaries
