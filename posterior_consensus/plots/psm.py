@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.cluster import hierarchy
-from scipy.spatial.distance import squareform
 
 from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
@@ -280,6 +278,9 @@ def draw_parted(ax: Axes, values: Floats, labels: npt.NDArray[np.int32], cmap: A
 
 def item_order(values: Floats, labels: npt.NDArray[np.int32] | None, rank: Positions | None = None) -> Positions:
     """Order items by rank, or else by cluster, and within a cluster by average linkage of a similarity matrix."""
+    from scipy.cluster import hierarchy  # summaries import this file, and plot nothing yet
+    from scipy.spatial.distance import squareform
+
     if rank is not None:
         return np.argsort(rank)
     pieces = []

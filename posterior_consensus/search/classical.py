@@ -6,9 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster import hierarchy
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
-from scipy.spatial.distance import squareform
 
 from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import least_loss
@@ -48,6 +46,9 @@ def best_cut(
 
 def tree(similarity: npt.NDArray[np.float64], linkage: str) -> npt.NDArray[np.float64]:
     """Cluster the items by the distances 1 - similarity: the n - 1 merges, as SciPy has them."""
+    from scipy.cluster import hierarchy  # with scipy.spatial, a tenth of the time in which a first answer comes
+    from scipy.spatial.distance import squareform
+
     merges: npt.NDArray[np.float64] = hierarchy.linkage(squareform(1.0 - similarity, checks=False), linkage)
     return merges
 
