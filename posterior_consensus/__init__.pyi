@@ -7,6 +7,7 @@ from posterior_consensus import priors as priors
 from posterior_consensus import results as results
 from posterior_consensus import simulate as simulate
 from posterior_consensus.answers.alignment import align_partitions as align_partitions
+from posterior_consensus.answers.cluster_stability import cluster_stability as cluster_stability
 from posterior_consensus.answers.cluster_summary import cluster_summary as cluster_summary
 from posterior_consensus.answers.compare import compare_posteriors as compare_posteriors
 from posterior_consensus.answers.component_similarity import component_similarity as component_similarity

@@ -319,8 +319,7 @@ def _(draws: AllocationDraws, labels: Labels, noise: int | None = None) -> OwnCl
 
 @own_membership.register
 def _(draws: PartitionDraws, labels: Labels, noise: int | None = None) -> OwnClusters | None:
-    cells = int(draws.starts[-1]) * (int(labels.max()) + 1)
-    if cells > _MOST_CELLS or not memory.fits(4 * cells):
+    if not suits_matching(draws, labels):
         return None
     (addends, total), clusters = draws.samples.addends, draws.clusters
     counts = clusters.joint_counts(labels)
@@ -331,6 +330,12 @@ def _(draws: PartitionDraws, labels: Labels, noise: int | None = None) -> OwnClu
     outside = draws.n_items - np.add.reduceat(inside, clusters.starts[:-1])
     own = [own for _, own in clusters.map_blocks(_own_of_block, clusters.starts, addends, targets, labels)]
     return OwnClusters(np.concatenate(own) / total, outside)
+
+
+def suits_matching(draws: PartitionDraws, labels: Labels) -> bool:
+    """Whether the table of the clusters of all draws by those of a partition is small enough for a summary."""
+    cells = int(draws.starts[-1]) * (int(labels.max()) + 1)
+    return cells <= _MOST_CELLS and memory.fits(4 * cells)
 
 
 def _expected_inside(matched: Matched, probabilities: npt.NDArray[np.floating], labels: Labels) -> Floats:

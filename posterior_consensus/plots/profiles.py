@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from posterior_consensus.answers.cluster_stability import ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import as_cmap, colours_of, ink, ink_on
+from posterior_consensus.plots.colours import (
+    NEUTRAL,
+    as_cmap,
+    check_matplotlib,
+    colours_of,
+    ink,
+    ink_on,
+    is_patterned,
+    patch_style,
+)
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted, percent
@@ -231,4 +241,81 @@ def plot_cluster_summary(
     intervals = words.either("credible intervals", "of the runs")
     caption = f"points: means; lines: 50% and 90% {intervals},\nof {of} with all these clusters"
     ax.set_title(caption, loc="left", fontsize="small")
+    return ax
+
+
+def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot the share of the draws in which each cluster exists, and in which it is one with another cluster.
+
+    Parameters
+    ----------
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `ax` is not an Axes.
+    ValueError
+        If `figsize` is invalid.
+
+    See Also
+    --------
+    cluster_stability : Compute the shares.
+
+    Notes
+    -----
+    The bar, in the cluster's colour, is the share of the draws that have the cluster, with a line of two standard
+    errors to each side, cut at 0 and 1. The point is the share of the draws in which it is one with the other cluster
+    with which it is one most often, in the colour of that cluster. The diamond is the mean Jaccard similarity to the
+    most similar cluster of a draw, and the tick the same by chance, if the items of the draws are permuted. Beyond
+    twenty colours, bars have patterns and points other shapes.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 2, 2]] * 3 + [[0, 0, 0, 1, 1, 1, 1]]
+    >>> ax = pc.cluster_stability(draws, draws[0]).plot()
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['0 (n = 3)', '1 (n = 2)', '2 (n = 2)']
+    """
+    check_matplotlib()
+    from matplotlib.patches import Patch
+
+    table, words, n = stability.table, stability.words, len(stability.names)
+    ax = frame.new_axes(ax, figsize, 5.6, float(np.clip(1.6 + 0.3 * n, 2.4, 9.0)))
+    found, error, jaccard, chance, joined, partner, numbers = (
+        table[name].values for name in ("found", "found_mcse", "jaccard", "chance", "joined", "joined_with", "number")
+    )
+    room, rows = frame.extent(ax)[1] / max(n, 1), np.arange(n)  # points per cluster
+    for row, share, number in zip(rows, found, numbers.tolist(), strict=True):
+        ax.barh(row, share, 0.7, alpha=0.6, **patch_style(number, is_patterned(0.7 * room * n, max(n, 1))))
+    ends = np.clip([found - 2 * error, found + 2 * error], 0.0, 1.0)
+    ax.hlines(rows, ends[0], ends[1], colors=ink(), linewidth=min(1.2, room / 3))
+    size = min(5.0, room)
+    ax.plot(jaccard, rows, "D", color=ink(), markersize=0.8 * size, markerfacecolor="none", clip_on=False)
+    ax.plot(chance, rows, "|", color=ink(), markersize=min(9.0, 0.7 * room), markeredgewidth=1.5)
+    has_partner = np.flatnonzero(partner >= 0)
+    points = {"s": size**2, "edgecolors": ink(), "linewidths": 0.6, "zorder": 2.5, "clip_on": False}
+    frame.scatter_clusters(ax, joined[has_partner], has_partner, numbers[partner[has_partner]], **points)
+    names = frame.short_names([str(name) for name in stability.names], frame.LONGEST)
+    if n:
+        sizes = table["size"].values.tolist()
+        _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
+    ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=f"share of {words.draws}")
+    ax.tick_params(axis="y", length=0)
+    frame.legend_above(
+        ax,
+        [
+            Patch(color=NEUTRAL, alpha=0.6, label="found"),
+            frame.point("one with the cluster of this colour", "o", NEUTRAL, markersize=4),
+            frame.point("mean Jaccard similarity", "D", ink(), markersize=4, markerfacecolor="none"),
+            frame.point("the same by chance", "|", ink(), markersize=7),
+        ],
+    )
     return ax

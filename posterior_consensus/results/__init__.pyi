@@ -2,6 +2,7 @@ from posterior_consensus.agreement.coclustering import Coclustering as Cocluster
 from posterior_consensus.agreement.path import AgreementPath as AgreementPath
 from posterior_consensus.answers.alignment import AlignedPartitions as AlignedPartitions
 from posterior_consensus.answers.alignment import ClusterMatch as ClusterMatch
+from posterior_consensus.answers.cluster_stability import ClusterStability as ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary as ClusterSummary
 from posterior_consensus.answers.compare import PosteriorComparison as PosteriorComparison
 from posterior_consensus.answers.component_similarity import ComponentSimilarity as ComponentSimilarity

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.alignment import differences_in_words
+from posterior_consensus.answers.cluster_stability import FOUND, SAID
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
 from posterior_consensus.answers.particles import Particles, missed, seen_from
@@ -55,6 +56,7 @@ _MOST_NAMED = 6
 _MOST_SIZES = 10
 _FIRST_SIZES = 6  # in the first line
 _MOST_CHANGES = 3
+_MOST_UNSTABLE = 3  # pairs of clusters that are one, and clusters that are split, in a sentence
 _LOOSE = 0.05  # optimality gap above which a bound is too loose to report
 _ROUNDED = 0.0005  # relative difference of two losses that rounds to 0.0%
 _DISAGREEMENT = (
@@ -226,6 +228,86 @@ def _given_number(summary: SummaryRecord) -> Iterator[str]:
     alike = not samples.series and several and all(np.ptp(numbers[rows]) == 0 for rows in samples.chains)
     if alike and numbers.max() > 1:
         yield _GIVEN_NUMBER.format(of_group=" of a group" * (len(samples.chains) > 1))
+
+
+def found(summary: SummaryRecord) -> Claim:
+    """Shares of the draws that have each cluster, the least with its error, and what there would be by chance."""
+    if summary.clusters is None or not summary.clusters.names:
+        return Claim()
+    table, words, whole = summary.clusters.to_dataframe(), summary.words, whole_of(summary)
+    k = int(table["found"].argmin())
+    least, error, ess = (float(table[name].iloc[k]) for name in ("found", "found_mcse", "ess"))
+    claim = Claim(status=ESTIMATED, number=least, error=error, limit=FOUND, scope=whole)
+    shown, of_error = _in_percent(least, error, words)
+    jaccard, chance = (_range_of(table[name]) for name in ("jaccard", "chance"))
+    near = f"mean Jaccard similarity {jaccard} ({chance} by chance)"
+    if len(table) == 1:
+        said, every = f"found in {shown} of {whole}", "The cluster is"
+    elif display.percent(least) == display.percent(float(table["found"].max())):
+        said, every = f"found in {shown} of {whole} each", "Clusters are"
+    else:
+        said = f"found in {shown} (cluster {display.as_text(table.index[k])}) to {{}} of {whole}"
+        said, every = said.format(display.percent(float(table["found"].max()))), "Clusters are"
+    line = f"{said}{f', {of_error}' if of_error else ''}{display.if_rough(ess, words)}; {near}"
+    has = f"a {words.draw} has a cluster if one of its own has a Jaccard similarity above {FOUND:g} {words.to} it"
+    finding = f"{every} {said}{f' ({of_error})' if of_error else ''}: {has}. The {near}."
+    methods = f"{every} {said}{f' ({of_error})' if of_error else ''}, where {has} [hennig2007]."
+    return claim.in_words("each cluster", line, [finding], methods)
+
+
+def joined(summary: SummaryRecord) -> Claim:
+    """Pairs of clusters that are one in more than a tenth of the draws, with their shares and errors."""
+    if summary.clusters is None:
+        return Claim()
+    pairs = summary.clusters.pairs(SAID)
+    names = [display.as_text(name) for name in summary.clusters.names]
+    said = []
+    for first, second, share, mcse in pairs.itertuples(index=False):
+        own, error = _in_percent(share, mcse, summary.words)
+        said.append(f"{names[first]} and {names[second]} are one in {own} of {whole_of(summary)}{_after(error)}")
+    return _unstable("joined", said, pairs["share"], pairs["mcse"], "Clusters {}")
+
+
+def split(summary: SummaryRecord) -> Claim:
+    """Clusters that are split in more than a tenth of the draws, with their shares, errors and largest parts."""
+    if summary.clusters is None:
+        return Claim()
+    table, said = summary.clusters.to_dataframe(), []
+    table = table[table["split"] > SAID].sort_values("split", ascending=False, kind="stable")
+    columns = table[["split", "split_mcse", "largest_part", "second_part"]]
+    for name, share, mcse, first, second in columns.itertuples(name=None):
+        own, error = _in_percent(share, mcse, summary.words)
+        parts = f"whose largest parts have {display.percent(first)} and {display.percent(second)} of it"
+        said.append(f"{display.as_text(name)} is split in {own} of {whole_of(summary)}{_after(error)}, {parts}")
+    return _unstable("split", said, table["split"], table["split_mcse"], "Cluster {}")
+
+
+def _unstable(name: str, said: list[str], shares: Any, errors: Any, sentence: str) -> Claim:
+    """Claim on the pairs or clusters of the largest shares; empty without any."""
+    if not said:
+        return Claim(limit=SAID)
+    more = f"; {len(said) - _MOST_UNSTABLE:,} more above {SAID:.0%}" * (len(said) > _MOST_UNSTABLE)
+    line = "; ".join(said[:_MOST_UNSTABLE]) + more
+    claim = Claim(status=ESTIMATED, number=float(shares.iloc[0]), error=float(errors.iloc[0]), limit=SAID)
+    return claim.in_words(name, line, [f"{sentence.format(line)}."], f"{sentence.format(line)}.")
+
+
+def _in_percent(share: float, error: float, words: Words) -> tuple[str, str]:
+    """A share to the digits that its error allows, and the error; empty if it is unknown."""
+    if np.isnan(error):
+        return display.percent(share), ""
+    shown, mcse = display.rounded(100 * share, 100 * error)
+    is_whole = float(shown) in (0.0, 100.0)  # which all draws are, or not quite
+    return display.percent(share) if is_whole else f"{shown}%", f"{words.mcse} {mcse}%"
+
+
+def _after(error: str) -> str:
+    return f" ({error})" if error else ""
+
+
+def _range_of(values: Any) -> str:
+    least, most = (f"{value:.2f}" for value in (values.min(), values.max()))
+    return least if least == most else f"{least} to {most}"
 
 
 def whole_of(summary: SummaryRecord) -> str:
@@ -855,12 +937,27 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
 
 
 _TOPICS = (  # in the order of the findings
-    *(sizes, noise, number, links, improbable_number, groups, ball, expected_loss, new_runs, optimality, more_draws),
+    *(
+        sizes,
+        noise,
+        number,
+        found,
+        joined,
+        split,
+        links,
+        improbable_number,
+        groups,
+        ball,
+        expected_loss,
+        new_runs,
+        optimality,
+        more_draws,
+    ),
     *(other_labels, rough_error, misplaced, draws, omissions, chains),
 )
 FIRST_LINES = (
-    *("chains", "draws", "expected_loss", "new_runs", "ball", "number", "noise", "misplaced", "links"),
-    *("groups", "more_draws", "optimality"),
+    *("chains", "draws", "expected_loss", "new_runs", "ball", "number", "found", "joined", "split", "noise"),
+    *("misplaced", "links", "groups", "more_draws", "optimality"),
 )
 
 

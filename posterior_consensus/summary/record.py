@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.cluster_stability import ClusterStability
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.links import Links
 from posterior_consensus.answers.membership import ItemUncertainty
@@ -98,6 +99,7 @@ class SummaryRecord(HasPartition):
     seed: int | None = field(default=None, metadata=stored_as.in_json("summary_seed"))
     new_runs: NewRuns | None = field(default=None, metadata=stored_as.record(NewRuns))
     source_in_short: str = field(default="", metadata=stored_as.attribute("source_in_short"))
+    clusters: ClusterStability | None = field(default=None, metadata=stored_as.record(ClusterStability))
 
     @property
     def words(self) -> Words:
@@ -125,10 +127,26 @@ class SummaryRecord(HasPartition):
         return as_dataset(self)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Tabulate the clusters: size, share, mean similarity of the items, and the first few items; noise is last."""
+        """Tabulate the clusters, a row each; noise is last.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``size``, ``share`` of the items, mean ``similarity`` of the items, the first few items and, with
+            `clusters`, the share of the draws in which the cluster is ``found``; its :meth:`to_dataframe` has more.
+        """
         table = self.partition.to_dataframe()
         similarity = pd.Series(self.items.similarity.values).groupby(self.partition.labels.values).mean()
         table.insert(2, "similarity", similarity.reindex(range(len(table))).to_numpy())
+        if self.clusters is not None:
+            found = pd.Series(self.clusters.table["found"].values)
+            table.insert(3, "found", found.reindex(range(len(table))).to_numpy(), allow_duplicates=True)
+        return table
+
+    def _short_table(self) -> pd.DataFrame:
+        """The table whose first items take so few characters that it fits a page, or a terminal of 80 columns."""
+        table = self.to_dataframe()
+        table.isetitem(table.shape[1] - 1, [_first_of(items) for items in self.partition._members()])
         return table
 
     def to_latex(self, caption: str = "", label: str = "") -> str:
@@ -160,8 +178,7 @@ class SummaryRecord(HasPartition):
         \bottomrule
         \end{tabular}
         """
-        table, dim = self.to_dataframe(), str(self.labels.dims[0])
-        table[dim] = [_first_of(items) for items in self.partition._members()]
+        table, dim = self._short_table(), str(self.labels.dims[0])
         clusters, noise = table.iloc[: self.n_clusters], table.iloc[self.n_clusters :]
         largest = np.argsort(-clusters["size"].to_numpy(), kind="stable")[:_MOST_ROWS]
         rest = clusters.drop(index=clusters.index[largest])

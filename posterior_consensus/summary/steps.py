@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posterior_consensus.answers.alignment import align_partitions
+from posterior_consensus.answers.cluster_stability import ClusterStability, cluster_stability
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.links import links, suits_links
-from posterior_consensus.answers.membership import item_uncertainty
+from posterior_consensus.answers.membership import item_uncertainty, suits_matching
 from posterior_consensus.answers.particles import ParticleLimits, Particles, find_particles
 from posterior_consensus.bounds.certificate import quick_certificate
 from posterior_consensus.consensus.methods import takes
@@ -21,6 +22,7 @@ from posterior_consensus.diagnostics.new_runs import NewRuns, is_greedy, new_run
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.allocations import as_soft
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
@@ -95,6 +97,8 @@ def summary_of(
     draws, metric, words = posterior.draws, ball_loss(partition), posterior.draws.samples.words
     ball = clock(words.ball, credible_ball, draws, partition, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, partition)
+    small = suits_links(draws, labels := draws.as_labels(partition))
+    clusters = None if small else clock("clusters", _clusters, draws, partition, labels)
     with waiting("Diagnosis", progressbar=searched["progressbar"]):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, partition, logs=posterior.logs)
     limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
@@ -124,12 +128,18 @@ def summary_of(
         alternative=_alternative(clock, draws, partition, searched),
         modes=_groups(clock, draws, partition, metric, searched) if modes else None,
         observed=posterior.observed,
-        links=clock("links", links, draws, partition) if suits_links(draws, draws.as_labels(partition)) else None,
+        links=clock("links", links, draws, partition) if small else None,
         seconds=clock.seconds,
         cut=tuple(clock.cut),
         seed=seed_of(searched["random_seed"]),
         new_runs=new,
+        clusters=clusters,
     )
+
+
+def _clusters(draws: PartitionDraws, partition: ConsensusPartition, labels: Labels) -> ClusterStability | None:
+    """In which draws each cluster exists, if there are not too many clusters."""
+    return cluster_stability(draws, partition) if suits_matching(draws, labels) else None
 
 
 def _look_at_new_runs(

@@ -83,6 +83,9 @@ class Summary(SummaryRecord):
         weighted runs, or groups that disagree, for methods other than "greedy", and if no time was left.
     source_in_short : str
         The description as it is printed: of labels, the name of their variable alone.
+    clusters : results.ClusterStability or None
+        Share of the draws in which each cluster exists, is one with another one, and is split. None with `links`, and
+        if the clusters of all draws times the clusters of the partition exceed 67 million, or the memory budget.
     """
 
     @classmethod
@@ -220,10 +223,13 @@ class Summary(SummaryRecord):
         samples, facts = self.draws.samples, best.facts | {"methods": self.methods_text()}
         if len(samples.chains) > 1:
             facts[samples.words.chains] = np.array([str(name) for name in samples.chain_names], dtype=object)
-        return {"": Annotations(best.items, best.columns | certainty.columns, facts)}
+        columns = best.columns | certainty.columns
+        if self.clusters is not None:
+            columns |= self.clusters._annotations()[""].columns
+        return {"": Annotations(best.items, columns, facts)}
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
+        rows = self._short_table() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
         return headline(self), lines_of(self._claims(), FIRST_LINES), rows
 
 

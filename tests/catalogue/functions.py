@@ -36,7 +36,16 @@ N_DRAWS = N_CHAINS * LENGTH
 
 OF_DRAWS = ("posterior_similarity_matrix", "averaged_jaccard", "partition_loss", "as_pair_similarity")
 OF_DRAWS += ("item_embedding", "similarity_mcse", "sequential_distances", "a_strings")
-OF_A_PARTITION = ("credible_ball", "item_uncertainty", "membership", "links", "diagnose", "plot_psm", "plot_n_clusters")
+OF_A_PARTITION = (
+    "credible_ball",
+    "item_uncertainty",
+    "cluster_stability",
+    "membership",
+    "links",
+    "diagnose",
+    "plot_psm",
+    "plot_n_clusters",
+)
 OF_A_PARTITION += ("plot_draws_map", "plot_items_map", "summed_impurity", "refine_partition")
 
 
@@ -79,6 +88,7 @@ def functions_of(draws, partition):
         "plot_credible_ball": lambda: pc.credible_ball(draws, partition).plot(),
         "plot_density_peaks": lambda: pc.partition_density(draws, **seeded).plot(),
         "plot_item_uncertainty": lambda: pc.item_uncertainty(draws, partition).plot(),
+        "plot_cluster_stability": lambda: pc.cluster_stability(draws, partition).plot(),
         "plot_particles": lambda: pc.particles(draws, 2, **seeded, **quiet).plot(),
         "plot_partial_partition": lambda: pc.partial_partition(draws, **seeded).plot(),
         "plot_prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet).plot(),

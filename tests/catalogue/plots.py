@@ -61,6 +61,7 @@ PLOTS = {
     "alluvial": lambda: [[LABELS, draws().labels[0]]],
     "cluster_profiles": lambda: [VALUES**2, LABELS],
     "cluster_sizes": lambda: [links()],
+    "cluster_stability": lambda: [pc.cluster_stability(draws(), LABELS)],
     "cluster_summary": lambda: [pc.cluster_summary(np.array([LABELS] * 40), LABELS, mu=MEANS)],
     "component_similarity": lambda: [pc.component_similarity(np.array([LABELS] * 40), mean=MEANS, sd=1.0)],
     "credible_ball": lambda: [ball()],

@@ -103,6 +103,8 @@ RESULTS = {
     "partial, names": lambda z: pc.partial_partition(z, 0.4, partition=three(z, ODD), **SEEDED),
     "items": lambda z: pc.item_uncertainty(z, best(z)),
     "items, names": lambda z: pc.item_uncertainty(z, three(z, ABC)),
+    "stability of clusters": lambda z: pc.cluster_stability(z, three(z, ODD)),
+    "stability of clusters, runs": lambda z: pc.cluster_stability(as_runs(z), three(z)),
     "diagnosis": lambda z: pc.diagnose(z, best(z, loss="binder"), references={"one": np.zeros(8, int)}),
     "diagnosis, names": lambda z: pc.diagnose(z.assign_coords(chain=["left", "right"])),
     "diagnosis, one chain": lambda z: pc.diagnose(z[:1]),

@@ -255,6 +255,26 @@ def test_as_many_items_are_misplaced_as_is_said(told):
     assert claim.number == 0 or all(f"{shown} (" in text for text in registers)
 
 
+def test_clusters_are_found_one_or_split_in_as_many_draws_as_is_said(told):
+    summary, said, _, *registers = told
+    z, members = summary.draws, [np.flatnonzero(summary.labels.values == k) for k in range(summary.n_clusters)]
+    counts = [[np.bincount(draw[own], minlength=6) for own in members] for draw in z.labels]
+    sizes = [[np.bincount(draw, minlength=6) + own.size for own in members] for draw in z.labels]
+    counts, either = np.array(counts), np.array(sizes) - counts
+    found = z.weights @ (counts / either > 0.75).any(axis=2)
+    assert said["found"].number == pytest.approx(found.min())
+    assert all("found in" in text for text in registers)
+    half = counts > np.array([[own.size / 2] for own in members])
+    one = {(j, k): z.weights @ (half[:, j] & half[:, k]).any(axis=1) for j, k in combinations(range(len(members)), 2)}
+    largest = max(one.values(), default=0.0)
+    parts = z.weights @ (counts.max(axis=2) <= 0.75 * np.array([own.size for own in members]))
+    for topic, number, words in (("joined", largest, "are one in"), ("split", parts.max(), "is split in")):
+        claim = said[topic]
+        assert claim.number == pytest.approx(number if number > claim.limit else np.nan, nan_ok=True)
+        shown = display.rounded(100 * claim.number, 100 * claim.error)[0]
+        assert all((f"{words} {shown}% of the" in text) == (number > claim.limit) for text in registers)
+
+
 def scores_of(pairs):
     """Score of every two records, and whether they have one."""
     scores, scored = np.full((6, 6), pairs.unscored), np.zeros((6, 6), bool)
