@@ -92,6 +92,12 @@ def PartialPartition():
     partial.plot()
 
 
+def ClusterStability():
+    """Share of 20 runs of Leiden that have each of eight clusters; two of them are one in 40% of the runs."""
+    summary = pc.summarize(pc.as_runs(pc.load_example("cells"), "leiden_0.4_*"), random_seed=1)
+    summary.clusters.plot()
+
+
 def plot_data():
     """Petal length and width of 30 irises, coloured by cluster; a flower unlike its cluster has a smaller point."""
     irises = pc.load_example("iris")

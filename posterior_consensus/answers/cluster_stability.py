@@ -24,6 +24,8 @@ COLUMNS = (
     *("number", "size", "found", "found_mcse", "jaccard", "jaccard_mcse", "ess", "chance", "joined_with", "joined"),
     *("joined_mcse", "split", "split_mcse", "largest_part", "second_part"),
 )
+# Those that are printed, also in reports.
+SHOWN = "size", "found", "found_mcse", "jaccard", "jaccard_mcse", "chance", "joined_with", "joined", "split"
 _AXES = {"cluster": "stability_cluster"}
 _IN_WORDS = {"cluster": "stability_clusters"}
 _PERMUTED = 200  # draws whose items are permuted, for the chance level
@@ -112,9 +114,8 @@ class ClusterStability(InWords):
             said = display.with_error(display.percent(share), mcse, words=words)
             lines.append(("joined most", f"{names}, one in {said} of {words.draws}"))
         lines += display.about_errors(self.table["ess"].values, words)
-        shown = ["size", "found", "found_mcse", "jaccard", "jaccard_mcse", "chance", "joined_with", "joined", "split"]
         title = f"ClusterStability: {display.counted(len(table), 'cluster')} of {self.labels.size:,} items"
-        return f"{title} ({self.labels.dims[0]})", lines, table[shown]
+        return f"{title} ({self.labels.dims[0]})", lines, table[list(SHOWN)]
 
 
 def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
@@ -217,7 +218,8 @@ def _columns(draws: PartitionDraws, counts: npt.NDArray[np.int32], sizes: Positi
         columns[name] = samples.mean(there)
         columns[f"{name}_mcse"] = samples.probability_errors(columns[name], samples.mcse(there), size)
     weights = np.where(is_split, samples.weights, 0.0)
-    weights /= np.where(is_split.any(axis=1), weights.sum(axis=1), np.nan)[:, np.newaxis]
+    total = weights.sum(axis=1)
+    weights /= np.where(total > 0, total, np.nan)[:, np.newaxis]
     for name, part in (("largest_part", found.largest), ("second_part", found.second)):
         columns[name] = (weights * part).sum(axis=1) / sizes
     return columns

@@ -33,11 +33,16 @@ class NewRuns:
     distance, distance_error : float
         Mean distance of a new run from the partition, in the unit of the loss, and its standard error.
     agreement, agreement_error : float
-        Mean over items of the share of new runs that co-cluster an item with another member of its cluster, and its
-        standard error. NaN if all clusters have one item.
+        Mean over items of the Jaccard similarity of the item's cluster in a new run to its cluster in the partition,
+        and its standard error.
 
     Notes
     -----
+    The agreement of a run is (1 / n) sum_kl n_kl^2 / (a_k + b_l - n_kl), where n_kl items are common to cluster k of
+    the partition, of a_k items, and cluster l of the run, of b_l. It counts clusters that a run joins as well as those
+    that it splits. A share of pairs within the clusters of the partition would not see joined ones, also if it were
+    corrected for chance, and so would be larger for finer partitions.
+
     Runs are nearer to the partition that was found for them than new runs are. Let d_r be the distance of run r of N,
     or its agreement, and e_r what this changes by if the search does not know the run. It is computed for m runs: all
     of up to 10, else 5. The mean distance of a new run is mean(d) + mean(e), and its squared error
@@ -87,20 +92,13 @@ def _fit(draws: PartitionDraws, labels: Labels, loss: PartitionLoss) -> Floats:
 
 
 def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
-    """For each run, mean over items of the share of the others of their cluster that it puts with them.
-
-    NaN if all are alone. It is a sum over the joint cells of each cluster with those of the run, without similarities
-    of single items.
-    """
-    sizes, width = np.bincount(labels), int(draws.backend.n_clusters.max())
-    several = sizes > 1
-    if not several.any():
-        return np.full(draws.n_draws, np.nan)
-    share, found = np.where(several, 1.0 / np.maximum(sizes - 1, 1), 0.0), np.empty(draws.n_draws)
+    """For each run, mean over items of the Jaccard similarity of their cluster in the partition to that in the run."""
+    sizes, width, found = np.bincount(labels), int(draws.backend.n_clusters.max()), np.empty(draws.n_draws)
     for rows, runs in draws.backend.blocks(1):
-        cells, counts = np.unique(labels.astype(np.int64) * width + runs[0], return_counts=True)
-        found[rows] = (counts * (counts - 1) * share[cells // width]).sum()
-    return found / sizes[several].sum()
+        cells, common = np.unique(labels.astype(np.int64) * width + runs[0], return_counts=True)
+        own, other = np.divmod(cells, width)
+        found[rows] = (common * (common / (sizes[own] + np.bincount(runs[0])[other] - common))).sum()
+    return found / labels.size
 
 
 def _changes_without_run(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss) -> Floats:

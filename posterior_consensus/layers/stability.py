@@ -39,8 +39,8 @@ class LayerStability(Stored):
         ``distance`` of two different runs and its standard ``error``, which allows for an answer that no run gave;
         ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance /
         chance, and ``stability_error``; ``to_consensus``, the mean distance of a new run from the consensus partition,
-        and ``to_consensus_error``; ``agreement``, the mean over items of the share of such runs that co-cluster an item
-        with another member of its consensus cluster, and ``agreement_error``. Distances are in the unit of `loss`; an
+        and ``to_consensus_error``; ``agreement``, the mean over items of the Jaccard similarity of the item's
+        cluster in such a run to its consensus cluster, and ``agreement_error``. Distances are in the unit of `loss`; an
         item of noise is a cluster of its own in them. `distance` and `stability` are NaN for a single run, errors below
         four runs, and `stability` if random labels have distance 0, as with one cluster.
     distances : xarray.Dataset

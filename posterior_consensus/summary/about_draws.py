@@ -238,71 +238,73 @@ def found(summary: SummaryRecord) -> Claim:
     k = int(table["found"].argmin())
     least, error, ess = (float(table[name].iloc[k]) for name in ("found", "found_mcse", "ess"))
     claim = Claim(status=ESTIMATED, number=least, error=error, limit=FOUND, scope=whole)
-    shown, of_error = _in_percent(least, error, words)
+    fewest, most = display.percent(least), display.percent(float(table["found"].max()))
+    with_error = f"{words.mcse} {_percent_of_error(error)}{display.if_rough(ess, words)}"
+    said = f"found in {fewest} of {whole}{' each' * (len(table) > 1)} ({with_error})"
+    if fewest != most:
+        said = f"found in {fewest} (cluster {display.as_text(table.index[k])}, {with_error}) to {most} of {whole}"
     jaccard, chance = (_range_of(table[name]) for name in ("jaccard", "chance"))
     near = f"mean Jaccard similarity {jaccard} ({chance} by chance)"
-    if len(table) == 1:
-        said, every = f"found in {shown} of {whole}", "The cluster is"
-    elif display.percent(least) == display.percent(float(table["found"].max())):
-        said, every = f"found in {shown} of {whole} each", "Clusters are"
-    else:
-        said = f"found in {shown} (cluster {display.as_text(table.index[k])}) to {{}} of {whole}"
-        said, every = said.format(display.percent(float(table["found"].max()))), "Clusters are"
-    line = f"{said}{f', {of_error}' if of_error else ''}{display.if_rough(ess, words)}; {near}"
-    has = f"a {words.draw} has a cluster if one of its own has a Jaccard similarity above {FOUND:g} {words.to} it"
-    finding = f"{every} {said}{f' ({of_error})' if of_error else ''}: {has}. The {near}."
-    methods = f"{every} {said}{f' ({of_error})' if of_error else ''}, where {has} [hennig2007]."
-    return claim.in_words("each cluster", line, [finding], methods)
+    has = f"a {words.draw} has a cluster if one of its own has a Jaccard similarity above {FOUND:g} to it"
+    every = "Clusters are" if len(table) > 1 else "The cluster is"
+    return claim.in_words(
+        "each cluster",
+        f"{said}; {near}",
+        [f"{every} {said}: {has}; {near}."],
+        f"{every} {said}, where {has} [hennig2007].",
+    )
 
 
 def joined(summary: SummaryRecord) -> Claim:
     """Pairs of clusters that are one in more than a tenth of the draws, with their shares and errors."""
     if summary.clusters is None:
         return Claim()
-    pairs = summary.clusters.pairs(SAID)
-    names = [display.as_text(name) for name in summary.clusters.names]
-    said = []
-    for first, second, share, mcse in pairs.itertuples(index=False):
-        own, error = _in_percent(share, mcse, summary.words)
-        said.append(f"{names[first]} and {names[second]} are one in {own} of {whole_of(summary)}{_after(error)}")
-    return _unstable("joined", said, pairs["share"], pairs["mcse"], "Clusters {}")
+    pairs, names = summary.clusters.pairs(SAID), [display.as_text(name) for name in summary.clusters.names]
+    said = [
+        f"{names[first]} and {names[second]} are one in {_share_with_error(summary, share, mcse)}"
+        for first, second, share, mcse in pairs.itertuples(index=False)
+    ]
+    if not said:
+        return Claim(limit=SAID)
+    line = _the_first(said)
+    share, error = pairs[["share", "mcse"]].iloc[0]
+    claim = Claim(status=ESTIMATED, number=float(share), error=float(error), limit=SAID, scope=whole_of(summary))
+    return claim.in_words("joined", line, [f"Clusters {line}."], f"Clusters {line}.")
 
 
 def split(summary: SummaryRecord) -> Claim:
     """Clusters that are split in more than a tenth of the draws, with their shares, errors and largest parts."""
     if summary.clusters is None:
         return Claim()
-    table, said = summary.clusters.to_dataframe(), []
-    table = table[table["split"] > SAID].sort_values("split", ascending=False, kind="stable")
-    columns = table[["split", "split_mcse", "largest_part", "second_part"]]
-    for name, share, mcse, first, second in columns.itertuples(name=None):
-        own, error = _in_percent(share, mcse, summary.words)
-        parts = f"whose largest parts have {display.percent(first)} and {display.percent(second)} of it"
-        said.append(f"{display.as_text(name)} is split in {own} of {whole_of(summary)}{_after(error)}, {parts}")
-    return _unstable("split", said, table["split"], table["split_mcse"], "Cluster {}")
-
-
-def _unstable(name: str, said: list[str], shares: Any, errors: Any, sentence: str) -> Claim:
-    """Claim on the pairs or clusters of the largest shares; empty without any."""
+    table = summary.clusters.to_dataframe().sort_values("split", ascending=False, kind="stable")
+    columns = table.loc[table["split"] > SAID, ["split", "split_mcse", "largest_part", "second_part"]]
+    said = [
+        f"{display.as_text(name)} in {_share_with_error(summary, share, mcse)}, largest parts {display.percent(first)} "
+        f"and {display.percent(second)}"
+        for name, share, mcse, first, second in columns.itertuples(name=None)
+    ]
     if not said:
         return Claim(limit=SAID)
-    more = f"; {len(said) - _MOST_UNSTABLE:,} more above {SAID:.0%}" * (len(said) > _MOST_UNSTABLE)
-    line = "; ".join(said[:_MOST_UNSTABLE]) + more
-    claim = Claim(status=ESTIMATED, number=float(shares.iloc[0]), error=float(errors.iloc[0]), limit=SAID)
-    return claim.in_words(name, line, [f"{sentence.format(line)}."], f"{sentence.format(line)}.")
+    line = _the_first(said)
+    share, error = columns[["split", "split_mcse"]].iloc[0]
+    claim = Claim(status=ESTIMATED, number=float(share), error=float(error), limit=SAID, scope=whole_of(summary))
+    which = "These clusters are" if len(said) > 1 else "This cluster is"
+    return claim.in_words("split", line, [f"{which} split: {line}."])
 
 
-def _in_percent(share: float, error: float, words: Words) -> tuple[str, str]:
-    """A share to the digits that its error allows, and the error; empty if it is unknown."""
-    if np.isnan(error):
-        return display.percent(share), ""
-    shown, mcse = display.rounded(100 * share, 100 * error)
-    is_whole = float(shown) in (0.0, 100.0)  # which all draws are, or not quite
-    return display.percent(share) if is_whole else f"{shown}%", f"{words.mcse} {mcse}%"
+def _share_with_error(summary: SummaryRecord, share: float, error: float) -> str:
+    """Share of the draws with its error."""
+    return f"{display.percent(share)} of {whole_of(summary)} ({summary.words.mcse} {_percent_of_error(error)})"
 
 
-def _after(error: str) -> str:
-    return f" ({error})" if error else ""
+def _percent_of_error(error: float) -> str:
+    return "unknown" if np.isnan(error) else f"{100 * error:.2g}%"
+
+
+def _the_first(said: Sequence[str]) -> str:
+    """The first few clauses, and how many there are more."""
+    more = len(said) - _MOST_UNSTABLE
+    return "; ".join([*said[:_MOST_UNSTABLE], *[f"{more:,} more in more than {SAID:.0%}"] * (more > 0)])
 
 
 def _range_of(values: Any) -> str:

@@ -28,7 +28,7 @@ def methods_text(summary: SummaryRecord) -> str:
             f"{report} partition{how_found(summary, was)}. It has {of('sizes')}{of('improbable_number')} and "
             f"{of('expected_loss')}. {of('optimality')}"
         ),
-        *map(of, ("new_runs", "ball", "number", "found", "joined", "split", "misplaced")),
+        *map(of, ("new_runs", "ball", "number", "found", "joined", "misplaced")),
         f"The number of clusters describes this partition and {summary.words.number}{about_number}.",
         *map(of, ("more_draws", "other_labels", "groups")),
         *words.values(),  # of claims that have no place of their own

@@ -129,6 +129,13 @@ def test_a_partition_of_noise_has_no_cluster():
     assert found.to_dataframe().empty and found.pairs().empty and "0 clusters" in repr(found)
 
 
+def test_draws_without_weight_do_not_count():
+    labels, weights = [[0, 0, 1, 1]] * 5 + [[0, 0, 0, 0]] * 2 + [[0, 1, 2, 3]], [1] * 5 + [0] * 3
+    table = pc.cluster_stability(pc.as_partition_draws(labels, weights=weights), labels[0]).to_dataframe()
+    assert table["found"].tolist() == [1, 1] and table["joined_with"].tolist() == [None, None]
+    assert table[["joined", "split"]].to_numpy().tolist() == [[0, 0], [0, 0]] and table["largest_part"].isna().all()
+
+
 def test_pairs_are_named_once_the_most_frequent_first():
     labels = [[0, 0, 1, 1, 2, 2]] * 5 + [[0, 0, 0, 0, 2, 2]] * 3 + [[0, 0, 1, 1, 1, 1]] * 2
     found = pc.cluster_stability(labels, labels[0])

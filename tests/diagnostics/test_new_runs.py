@@ -24,13 +24,9 @@ def noisy(labels, seed=1):
 
 
 def agreement(partition, run):
-    """Mean over items with others in their cluster of the share of these that the run puts with them."""
-    shares = []
-    for i, cluster in enumerate(partition):
-        others = np.flatnonzero(np.delete(partition == cluster, i))
-        if others.size:
-            shares.append(np.mean(np.delete(run, i)[others] == run[i]))
-    return np.mean(shares)
+    """Mean over items of the Jaccard similarity of their clusters in the partition and in the run."""
+    here, there = np.equal.outer(partition, partition), np.equal.outer(run, run)
+    return np.mean((here & there).sum(axis=1) / (here | there).sum(axis=1))
 
 
 def test_each_run_is_compared_with_the_best_partition_of_the_others():
@@ -76,6 +72,14 @@ def test_an_answer_that_no_run_gave_is_allowed_for():
     assert (new.distance, new.agreement, spread.distance) == (0, 1, 0)
     assert (2 * new.distance_error, 2 * new.agreement_error) == pytest.approx((chance * 2 / 14, 2 / 14))
     assert spread.distance_mcse == pytest.approx(chance * 2 / 14)
+
+
+@pytest.mark.parametrize("other", [[0, 0, 0, 0, 1, 1], [0, 0, 1, 2, 3, 3]])
+def test_agreement_counts_clusters_that_are_joined_as_those_that_are_split(other):
+    """Of ten runs, four join or split two clusters; their four items have a Jaccard similarity of a half there."""
+    runs = pc.as_runs([[0, 0, 1, 1, 2, 2]] * 6 + [other] * 4)
+    given = pc.compare_layers({"a": runs}, partitions=[[0, 0, 1, 1, 2, 2]], progressbar=False).stability
+    assert given["agreement"].item() == pytest.approx(1 - 0.4 * (4 if other[1] == other[2] else 2) / 6 / 2)
 
 
 def test_components_are_searched_without_a_run():

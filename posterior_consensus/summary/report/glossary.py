@@ -37,6 +37,18 @@ _OF_DRAWS = (
         "In the table of clusters: the mean over its items of their mean {similarity} {to} the rest of it.",
         r"share\s+similarity",
     ),
+    Term(
+        "found",
+        "A {draw} has a cluster if more than three quarters of the items that are in it or in one of the {draw}'s "
+        "clusters are in both: their Jaccard similarity is above 0.75.",
+        "found in|found",
+    ),
+    Term(
+        "joined, split",
+        "Two clusters are one in a {draw} if one of its clusters has more than half of each; a cluster is split if "
+        "none has more than three quarters of it.",
+        "are one in|split: |joined_with",
+    ),
     Term("nearest cluster", "Another cluster that an item has the largest mean {similarity} {to}.", "nearest"),
     Term(
         "margin",

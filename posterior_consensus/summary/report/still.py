@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.cluster_stability import SHOWN, ClusterStability
 from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.record import LayerComparison
@@ -27,7 +28,7 @@ from posterior_consensus.plots.layers import (
     plot_layers,
 )
 from posterior_consensus.plots.maps import plot_draws_map
-from posterior_consensus.plots.profiles import plot_cluster_profiles
+from posterior_consensus.plots.profiles import plot_cluster_profiles, plot_cluster_stability
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball, plot_particles
 from posterior_consensus.results import display
@@ -36,6 +37,10 @@ from posterior_consensus.summary.record import SummaryRecord
 _MOST_LISTED = 20_000  # items listed by name
 _NUMBER = "Number of clusters, by {chain}."
 _SIZES = "Sizes of the clusters, the largest first; all {draws} have the same number of clusters."
+_OF_EACH_CLUSTER = (
+    "Share of the {draws} in which each cluster is found (bars, with two standard errors), in which it is one with "
+    "another cluster (points, in its colour), and mean Jaccard similarity, also by chance."
+)
 _OF_ITEMS = "Items: mean {similarity} {to} the rest of their cluster, and {to} the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
 _MOST_LINKS, _MOST_FOLDED = 15, 1000  # rows of uncertain links shown and folded
@@ -118,7 +123,7 @@ def of_layers(comparison: LayerComparison | LayerStability) -> tuple[str, str]:
 
 def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures of matrices and bars."""
-    draws, best, words = summary.draws, summary.partition, summary.words
+    draws, best, words, clusters = summary.draws, summary.partition, summary.words, summary.clusters
     matrix = f"{display.capitalized(words.similarity)} matrix; the clusters are outlined."
     numbers = _spoken(_NUMBER if np.ptp(draws.n_clusters) else _SIZES, summary)
     return {
@@ -128,7 +133,15 @@ def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
             figure(number_or_sizes, draws, best, text=numbers),
             figure(plot_item_uncertainty, summary.items, text=_spoken(_OF_ITEMS, summary)),
         ],
+        **({} if clusters is None else {"Where each cluster is found": _of_each_cluster(summary, clusters)}),
     }
+
+
+def _of_each_cluster(summary: SummaryRecord, clusters: ClusterStability) -> list[str]:
+    """Return the figure of the draws that have each cluster, and its table."""
+    table = spoken_table(summary, clusters.to_dataframe()[list(SHOWN)])
+    shown = figure(plot_cluster_stability, clusters, text=_spoken(_OF_EACH_CLUSTER, summary))
+    return [shown, folded("Table", table) if len(clusters.names) > MANY else table]
 
 
 def pairs_heading(summary: SummaryRecord) -> str:
