@@ -191,7 +191,7 @@ def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
     n_clusters = len(own.names) - (own.noise is not None)
     labels, sizes = own.labels, np.bincount(own.labels, minlength=n_clusters)[:n_clusters]
     counts = draws.clusters.joint_counts(labels)[:, :n_clusters]
-    columns = {"number": own.numbers[:n_clusters], "size": sizes} | _columns(draws, counts, sizes)
+    columns = {"number": own.numbers[:n_clusters], "size": sizes} | _columns_of_clusters(draws, counts, sizes)
     coords = {"cluster": names_as_coordinate(own.names[:n_clusters])}
     return ClusterStability(
         labels=draws.items.array(np.where(labels < n_clusters, labels, -1).astype(np.int32), "labels"),
@@ -201,9 +201,11 @@ def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
     )
 
 
-def _columns(draws: PartitionDraws, counts: npt.NDArray[np.int32], sizes: Positions) -> dict[str, npt.NDArray[Any]]:
+def _columns_of_clusters(
+    draws: PartitionDraws, counts: npt.NDArray[np.int32], sizes: Positions
+) -> dict[str, npt.NDArray[Any]]:
     """Columns of the result (K,), from the items (R, K) that clusters of draws and of the partition share."""
-    samples, found = draws.samples, _by_draw(draws, counts, sizes)
+    samples, found = draws.samples, _most_similar(draws, counts, sizes)
     error, ess = samples.mcse_and_ess(found.jaccard)
     mean, size = samples.mean(found.jaccard), np.fmin(ess, samples.effective_draws)
     partner = _partners(draws, found.home)
@@ -234,7 +236,7 @@ class _ByDraw(NamedTuple):
     home: Positions  # row of the cluster that has more than half of the items, -1 for none
 
 
-def _by_draw(draws: PartitionDraws, counts: npt.NDArray[np.int32], sizes: Positions) -> _ByDraw:
+def _most_similar(draws: PartitionDraws, counts: npt.NDArray[np.int32], sizes: Positions) -> _ByDraw:
     starts, shape = draws.clusters.starts, (sizes.size, draws.n_draws)
     drawn, noise = draws.clusters.sizes, np.zeros(len(counts), np.bool_)
     noise[draws.noise_rows] = True

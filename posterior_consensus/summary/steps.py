@@ -98,7 +98,7 @@ def summary_of(
     ball = clock(words.ball, credible_ball, draws, partition, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, partition)
     small = suits_links(draws, labels := draws.as_labels(partition))
-    clusters = None if small else clock("clusters", _clusters, draws, partition, labels)
+    clusters = None if small else clock("clusters", _stability_of_clusters, draws, partition, labels)
     with waiting("Diagnosis", progressbar=searched["progressbar"]):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, partition, logs=posterior.logs)
     limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
@@ -137,7 +137,9 @@ def summary_of(
     )
 
 
-def _clusters(draws: PartitionDraws, partition: ConsensusPartition, labels: Labels) -> ClusterStability | None:
+def _stability_of_clusters(
+    draws: PartitionDraws, partition: ConsensusPartition, labels: Labels
+) -> ClusterStability | None:
     """In which draws each cluster exists, if there are not too many clusters."""
     return cluster_stability(draws, partition) if suits_matching(draws, labels) else None
 

@@ -178,6 +178,7 @@ FIGURES = {  # of each record, by their names in `plots`; None where no figure t
     **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers")),
     "AgreementPath": "paths.plot_agreement_path",
     "ClusterMerges": "n_clusters.plot_dendrogram",
+    "ClusterStability": "profiles.plot_cluster_stability",
     "ClusterSummary": "profiles.plot_cluster_summary",
     "ComponentSimilarity": "n_clusters.plot_component_similarity",
     "CredibleBall": "strips.plot_credible_ball",

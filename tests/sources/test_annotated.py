@@ -48,7 +48,8 @@ def test_summary_becomes_columns_and_facts(adata, runs):
     assert_array_equal(adata.obs["consensus_similarity"], summary.items.similarity)
     facts = adata.uns["consensus"]
     assert (facts["loss"], facts["n_runs"], facts["groups"].tolist()) == ("vi", N_RUNS, ["0.5", "1.0"])
-    assert facts["columns"].tolist() == ["consensus", "consensus_similarity"]
+    assert facts["columns"].tolist() == ["consensus", "consensus_similarity", "consensus_found"]
+    assert_array_equal(adata.obs["consensus_found"], summary.clusters.table["found"].values[summary.labels.values])
     assert facts["expected_loss"] == summary.partition.expected_loss
     assert facts["methods"] == summary.methods_text()
     assert all(isinstance(value, (str, int, float, dict, np.ndarray)) for value in facts.values())
