@@ -162,19 +162,20 @@ class SummaryRecord(HasPartition):
         str
             A ``tabular`` environment as of :meth:`ConsensusPartition.to_latex`. Of more than 20 clusters, it has the 20
             largest and one row, "others", for the rest: their number of items, its share, and the mean similarity of
-            these items. First items are listed up to 40 characters. ``summary.partition.to_latex()`` has all clusters.
+            these items, but not ``found``. First items are listed up to 40 characters.
+            ``summary.partition.to_latex()`` has all clusters.
 
         Examples
         --------
         >>> import posterior_consensus as pc
         >>> summary = pc.summarize([[0, 0, 1], [0, 0, 1]] * 8, random_seed=1, progressbar=False)
         >>> print(summary.to_latex())
-        \begin{tabular}{rrrrl}
+        \begin{tabular}{rrrrrl}
         \toprule
-        cluster & size & share & similarity & item \\
+        cluster & size & share & similarity & found & item \\
         \midrule
-        0 & 2 & 0.6667 & 1 & 0, 1 \\
-        1 & 1 & 0.3333 & -- & 2 \\
+        0 & 2 & 0.6667 & 1 & 1 & 0, 1 \\
+        1 & 1 & 0.3333 & -- & 1 & 2 \\
         \bottomrule
         \end{tabular}
         """

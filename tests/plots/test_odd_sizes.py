@@ -45,6 +45,8 @@ def of_the_items(draws, best, values):
         lambda **kw: items.plot(**kw): (),
         lambda **kw: pc.item_uncertainty(draws, all_in_one).plot(**kw): (),
         lambda **kw: pc.item_uncertainty(draws, each).plot(**kw): (),
+        lambda **kw: pc.cluster_stability(draws, best).plot(**kw): (),
+        lambda **kw: pc.cluster_stability(draws, each).plot(**kw): (),
         lambda **kw: pc.plot_cluster_profiles(values[:, 0], best, **kw): (),
         lambda **kw: pc.plot_cluster_profiles(values, best, **kw): (),
         lambda **kw: pc.plot_data(values[:, 0], best, **kw): (),

@@ -93,7 +93,7 @@ def test_few_clusters_have_no_links(tmp_path):
             *("clusters.csv", "convergence.csv", "findings.txt", "items.csv", "kept.csv")
         ]
     assert pd.read_csv(folder / "items.csv", index_col=0).index.tolist() == names
-    assert summary.to_latex().startswith(r"\begin{tabular}{rrrrl}")
+    assert summary.to_latex().startswith(r"\begin{tabular}{rrrrrl}")
     with pytest.raises(NotADirectoryError, match="`folder` .*got the file"):
         summary.to_csv(folder / "kept.csv")
     with pytest.raises(NotADirectoryError, match=r"`folder` .*clusters\.csv.* `to_dataframe\(\)\.to_csv"):

@@ -68,7 +68,7 @@ def test_results_are_those_of_the_functions(summary):
     assert summary.diagnosis.verdict == pc.diagnose(draws, best).verdict
     assert summary.certificate.expected_loss == pytest.approx(best.expected_loss)
     assert summary.observed.name == "y"
-    steps = {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis", "halves", "modes"}
+    steps = {"draws", "consensus", "certificate", "credible ball", "items", "clusters", "diagnosis", "halves", "modes"}
     steps |= {"labels sampled anew"} if summary.draws.counted_draws is None else set()
     assert set(summary.seconds) == steps
 

@@ -100,7 +100,7 @@ _OF_DRAWS = (
         "stability",
         "1 if all {draws} of a layer are equal, and 0 if they are as far apart as random labels with the same sizes of "
         "clusters.",
-        "stability",
+        "(?<!cluster )stability",  # which a title has
     ),
     Term("ari", "Adjusted Rand index, 1 for equal partitions and 0 on average for random ones.", r"\bari\b"),
 )
