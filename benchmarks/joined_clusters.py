@@ -12,7 +12,7 @@ import numpy as np
 import posterior_consensus as pc
 from posterior_consensus.answers.cluster_stability import SAID
 
-OPTIONS = {"--sets": {"type": int, "default": 300, "help": "simulated sets of runs for each row"}}
+OPTIONS = {"--sets": {"type": int, "default": 100, "help": "simulated sets of runs for each row"}}
 SHARES = 0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4
 NUMBERS = 5, 10, 20, 50
 TRUTH = np.repeat(np.arange(4), [300, 200, 120, 80])

@@ -85,7 +85,8 @@ class Summary(SummaryRecord):
         The description as it is printed: of labels, the name of their variable alone.
     clusters : results.ClusterStability or None
         Share of the draws in which each cluster exists, is one with another one, and is split. None with `links`, and
-        if the clusters of all draws times the clusters of the partition exceed 67 million, or the memory budget.
+        if the clusters of all draws times the clusters of the partition exceed 67 million, or the memory budget. The
+        items of each cluster are in ``partition.clusters``.
     """
 
     @classmethod

@@ -85,7 +85,6 @@ def test_attributes_of_results(draws):
 
 def test_attributes_of_a_summary_and_of_its_parts(draws):
     meant = {
-        "clusters": "partition.clusters",
         "radius": "ball.radius",
         "uncertainty": "items",
         "save": "attach(idata, result).to_netcdf(path)",
