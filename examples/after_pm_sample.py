@@ -56,6 +56,8 @@ summary
 # - **expected VI** is the posterior mean of the variation of information (VI), a distance between partitions, from this
 #   partition to a posterior draw. No other partition found has a smaller one. MCSE is its Monte Carlo standard error.
 # - **95% credible ball**: the partitions within this distance hold 95% of the posterior draws.
+# - **each cluster**: the share of the draws that have the cluster, by a Jaccard similarity above 0.75; **joined** and
+#   **split** name clusters that are one, or fall apart, in more than a tenth of the draws.
 # - **uncertain items**: the number of galaxies that the model expects outside their cluster, and those that are more
 #   probably outside than in it.
 # - **optimality**: searches from different starts reached this loss, and random changes of the partition
