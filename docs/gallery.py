@@ -5,6 +5,7 @@ alternative text of the picture. Its body, with those of the imports that it nee
 """
 
 import numpy as np
+from scipy.cluster.vq import kmeans2
 
 import posterior_consensus as pc
 
@@ -255,6 +256,17 @@ def LayerStability():
     runs = pc.as_runs(pc.load_example("cells"), "leiden_*", groups="leiden_{}_*")
     resolutions = pc.as_layers(runs, layer_dim="resolution")
     pc.compare_layers(resolutions, random_seed=1).plot()
+
+
+def FactorComparison():
+    """How far the number of clusters and the scale of the data take runs of k-means on 200 points apart."""
+    rng, runs = np.random.default_rng(1), {}
+    points = np.repeat([[0, 0], [3, 0], [0, 3], [4, 4]], 50, axis=0) + rng.normal(size=(200, 2))
+    for k in (3, 4, 5):
+        for name, scaled in (("raw", points), ("ranks", points.argsort(axis=0).argsort(axis=0))):
+            for seed in range(4):
+                runs[f"{k}_{name}_{seed}"] = kmeans2(scaled.astype(float), k, minit="++", seed=seed)[1]
+    pc.compare_factors(pc.as_runs(runs), "{clusters}_{scale}_*").plot()
 
 
 def ExpertViews():

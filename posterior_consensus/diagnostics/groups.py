@@ -203,8 +203,8 @@ def permutation_p_value(distances: Floats, group: Positions) -> float:
 
     See :func:`run_spread`. Distances are symmetric, between the runs (N, N).
     """
-    limit = _tightness(distances, group[np.newaxis])[0] * (1 + SAME)
-    return float(np.mean(_tightness(distances, _ways(tuple(group.tolist()))) <= limit))
+    limit = tightness(distances, group[np.newaxis])[0] * (1 + SAME)
+    return float(np.mean(tightness(distances, _ways(tuple(group.tolist()))) <= limit))
 
 
 @lru_cache(maxsize=4)  # pairs of layers often have the same numbers of runs
@@ -217,7 +217,7 @@ def _ways(group: tuple[int, ...]) -> Positions:
     return np.concatenate([[group], others])
 
 
-def _tightness(distances: Floats, groups: Positions) -> Floats:
+def tightness(distances: Floats, groups: Positions) -> Floats:
     """Sum over groups of n_g times the mean distance between two of its runs, for assignments (R, N)."""
     total = np.zeros(len(groups))
     for k in range(int(groups[0].max()) + 1):

@@ -42,6 +42,7 @@ from posterior_consensus.ensemble.samples import Samples as Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs as ScoredPairs
 from posterior_consensus.experts.constraints import Constraints as Constraints
 from posterior_consensus.experts.views import ExpertViews as ExpertViews
+from posterior_consensus.layers.factors import FactorComparison as FactorComparison
 from posterior_consensus.layers.record import LayerComparison as LayerComparison
 from posterior_consensus.layers.stability import LayerStability as LayerStability
 from posterior_consensus.simulate.perturbation import SimulatedDraws as SimulatedDraws

@@ -66,7 +66,7 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
         given = _as_the_labels(given, values, dims, _NAMES[is_log])
     elif (array := as_array(given, _NAMES[is_log])).shape == shape:
         given = array.ravel()
-    return _weighted(samples, LogWeights(given) if is_log else given)
+    return weighted_samples(samples, LogWeights(given) if is_log else given)
 
 
 def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...], name: str) -> Any:
@@ -84,10 +84,10 @@ def made_already(source: PairSource, where: Where) -> PairSource:
     if where.weights is None:
         return source
     draws = source.as_draws()
-    return replace(draws, samples=_weighted(draws.samples, where.weights))
+    return replace(draws, samples=weighted_samples(draws.samples, where.weights))
 
 
-def _weighted(samples: Samples, weights: Any) -> Samples:
+def weighted_samples(samples: Samples, weights: Any) -> Samples:
     """Check the weights."""
     is_log = isinstance(weights, LogWeights)
     name, given = _NAMES[is_log], weights.values if is_log else weights

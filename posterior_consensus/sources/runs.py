@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
-from posterior_consensus.ensemble.items import Items, difference, is_named
+from posterior_consensus.ensemble.items import Items, difference
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSimilarity
@@ -22,8 +22,10 @@ from posterior_consensus.runtime.aliases import Flags
 from posterior_consensus.runtime.arguments import check_left_out, is_number, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
+from posterior_consensus.sources.factors import are_factors, factors_of, settings_of, values_of_runs
 from posterior_consensus.sources.formats import PLAIN, is_plain, names_of
 from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
+from posterior_consensus.sources.labels import weighted_samples
 from posterior_consensus.sources.matrices import similarity_of_present
 
 _FEW = 20  # items, which a run may well separate
@@ -38,6 +40,7 @@ def as_runs(
     *,
     axis: int | str | None = None,
     groups: Any = None,
+    weights: Any = None,
     noise: Any = None,
     missing: None = None,
 ) -> PartitionDraws: ...
@@ -50,6 +53,7 @@ def as_runs(
     *,
     axis: int | str | None = None,
     groups: Any = None,
+    weights: Any = None,
     noise: Any = None,
     missing: str | float,
 ) -> PairSimilarity: ...
@@ -61,6 +65,7 @@ def as_runs(
     *,
     axis: int | str | None = None,
     groups: Any = None,
+    weights: Any = None,
     noise: Any = None,
     missing: Any = None,
 ) -> PartitionDraws | PairSimilarity:
@@ -88,6 +93,10 @@ def as_runs(
         What the runs differ in, such as program, resolution or number of clusters: one value for each run, by the run's
         name in a dict or a Series with names. Or a pattern of the runs' names, with ``{}`` for this value and ``*`` for
         any other text, such as ``"leiden_{}_*"``; values become numbers if all are. By default all runs are alike.
+        Several factors, as :func:`compare_factors` takes them, make a group of each setting.
+    weights : array_like, dict or Series, optional
+        Weight of each run, in their order or by its name, such as 12 for one Gaussian mixture beside twelve runs of
+        Leiden. By default all runs count alike. Not with `missing`.
     noise : int or str, optional
         Label of items that a run puts into no cluster, such as -1 of HDBSCAN and BERTopic, also written ``"-1"``. Such
         an item is together with no other in this run.
@@ -192,9 +201,9 @@ def as_runs(
         )
     if is_made(data):
         made = {"keys": keys, "axis": axis, "noise": noise, "missing": missing}
-        return _of_draws(data, groups, made)
+        return _of_draws(data, groups, weights, made)
     runs = found_runs(data, keys, axis, is_partial=missing is not None)
-    samples = _samples(runs, groups)
+    samples = _samples(runs, groups, weights)
     if groups is None and missing is None and runs.names is not None:
         _warn_if_pooled(runs.names.to_numpy())
     if not runs.n_runs or not runs.items.n_items:
@@ -220,7 +229,7 @@ def _files_of(path: Path) -> str:
     return ""
 
 
-def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws:
+def _of_draws(data: Any, groups: Any, weights: Any, made: Mapping[str, Any]) -> PartitionDraws:
     """Draws that are runs, whose names and groups stay if they are runs already."""
     if isinstance(data, (str, Path)) and (hint := _files_of(Path(data))):
         raise ValueError(f"`data` must be a file, or a list of files, one a run; got {str(data)!r}. {hint}")
@@ -242,66 +251,37 @@ def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws
     names = own.draw if is_run else np.arange(own.n_draws)
     chain = own.chain if groups is None and not own.series else _groups_of_runs(groups, names)
     named = own.named and is_run
-    return replace(draws, samples=RunSamples(chain, names, own.weights, named))
+    return replace(draws, samples=_with_weights(RunSamples(chain, names, own.weights, named), weights))
 
 
-def _samples(runs: Runs, groups: Any) -> Samples:
+def _samples(runs: Runs, groups: Any, weights: Any) -> Samples:
     n, names = runs.n_runs, np.arange(runs.n_runs) if runs.names is None else runs.names.to_numpy()
     if runs.names is not None and not runs.names.is_unique:
         raise ValueError(f"`data` must name each run once; {difference(runs.names, runs.names, 'runs')}.")
-    weights = np.full(n, 1.0 / max(n, 1))
-    return RunSamples(_groups_of_runs(groups, names), names, weights, named=runs.names is not None)
+    equal = np.full(n, 1.0 / max(n, 1))
+    return _with_weights(
+        RunSamples(_groups_of_runs(groups, names), names, equal, named=runs.names is not None), weights
+    )
+
+
+def _with_weights(samples: Samples, weights: Any) -> Samples:
+    return samples if weights is None else weighted_samples(samples, values_of_runs(weights, samples.draw, "weights"))
 
 
 def _groups_of_runs(groups: Any, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Group of each run."""
+    """Group of each run; with several factors, its setting."""
     if groups is None:
         return np.zeros(len(names), np.int64)
-    if isinstance(groups, str):
-        return _in_names(groups, names)
-    if isinstance(groups, Mapping) or (isinstance(groups, pd.Series) and is_named(groups.index)):
-        lacking = [name for name in names.tolist() if name not in groups]
-        if lacking:
-            raise ValueError(f"`groups` must have a value for every run; {lacking[0]!r} is missing.")
-        groups = [groups[name] for name in names.tolist()]
-    found = np.asarray(groups)
-    if found.shape != names.shape:
-        raise ValueError(
-            f"`groups` must be one value for each of the {len(names)} runs, a dict of them by the runs' names, or a "
-            f"pattern such as 'leiden_{{}}_*'; got shape {found.shape}."
-        )
-    if pd.isna(found).any():
-        at = names[pd.isna(found).argmax()]
-        raise ValueError(f"`groups` must not be missing; got {found[pd.isna(found)][0]} for run {at!r}.")
-    return found
-
-
-def _in_names(pattern: str, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Part of each run's name, as numbers if all are."""
-    if pattern.count(_IN_NAME) != 1:
-        raise ValueError(
-            "`groups`, a pattern of the runs' names, must have {} once, for what the runs differ in, such as "
-            f"'leiden_{{}}_*'; got {pattern!r}."
-        )
-    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".").replace(r"\{\}", "(.+?)")
-    found = [re.fullmatch(expression, str(name)) for name in names]
-    texts = np.array([one[1] for one in found if one], dtype=object)
-    if texts.size < names.size:
-        raise ValueError(
-            f"`groups` must be a pattern that fits the name of every run; got {pattern!r}, which does not fit "
-            f"{str(names[found.index(None)])!r}."
-        )
-    if 1 < names.size == len(set(texts)):
+    if are_factors(groups, names):
+        return settings_of(factors_of(groups, names, "groups"))
+    found = values_of_runs(groups, names, "groups")
+    if isinstance(groups, str) and 1 < names.size == len(set(found.tolist())):
         other = _pattern_of(names)
         warn(
-            f"`groups` must be what several runs have in common; {pattern!r} makes {names.size} groups of one run. "
+            f"`groups` must be what several runs have in common; {groups!r} makes {names.size} groups of one run. "
             + ("Leave it out if the runs are alike." if other is None else f"Give groups={other!r}.")
         )
-    try:
-        numbers = pd.to_numeric(texts)
-    except ValueError:
-        return texts
-    return numbers if np.isfinite(numbers).all() else texts
+    return found
 
 
 def _warn_if_pooled(names: npt.NDArray[Any]) -> None:

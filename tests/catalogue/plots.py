@@ -71,6 +71,9 @@ PLOTS = {
     "draws_map": lambda: [draws(), LABELS],
     "expert_views": lambda: [views()],
     "experts": lambda: [views()],
+    "factors": lambda: [
+        pc.compare_factors(pc.as_runs(waves.reshape(-1, N_ITEMS)[:24]), {"a": [0, 1] * 12, "b": [0, 0, 1] * 8})
+    ],
     "item_uncertainty": lambda: [items()],
     "items_map": lambda: [draws(), LABELS],
     "layer_distances": lambda: [layers()],

@@ -168,6 +168,7 @@ RESULTS = {
     "runs, names": lambda z: pc.compare_layers(
         {"a": as_runs(z), 3: as_runs(z[:, 20:]), "c": as_runs(z[:1, :1])}, loss=pc.binder(a=0.7), **NO_BAR
     ),
+    "factors": lambda z: pc.compare_factors(as_runs(z[:, :6]), {"a": [1, 2] * 6, "b": ["x"] * 6 + ["y"] * 6}),
     "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, n_clusters=3, n_starts=1, max_steps=30, **QUIET),
 }
 
@@ -184,6 +185,7 @@ FIGURES = {  # of each record, by their names in `plots`; None where no figure t
     "CredibleBall": "strips.plot_credible_ball",
     "Diagnosis": "draws.plot_traces",
     "ExpertViews": "experts.plot_experts",
+    "FactorComparison": "factors.plot_factors",
     "ItemUncertainty": "items.plot_item_uncertainty",
     "LayerComparison": "layers.plot_layers",
     "LayerStability": "layers.plot_layer_stability",
