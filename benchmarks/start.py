@@ -25,7 +25,8 @@ from benchmarks._runner import ROOT
 UNIT = "import numba, xarray"
 FILE = str(SHIPPED / "galaxies.nc")
 SUMMARY = f"import posterior_consensus as pc\npc.summarize({FILE!r}, random_seed=1, progressbar=False)"
-COMMAND = "import posterior_consensus_command as c, sys; sys.argv[1:] = {}; sys.exit(c.main())"
+ENTRY = "posterior_consensus_command"
+COMMAND = f"import sys; from {ENTRY} import main; sys.argv[1:] = {{}}; sys.exit(main())"
 PROCESSES = {
     "import posterior_consensus": "import posterior_consensus",
     "posterior-consensus --help": COMMAND.format(["--help"]),
@@ -44,7 +45,7 @@ InteractiveShell.instance().run_cell({SUMMARY!r}).raise_error()
     "posterior-consensus galaxies.nc": COMMAND.format([FILE, "--quiet"]),
 }
 OF_SMALLEST = ("import posterior_consensus", "posterior-consensus --help")
-PACKAGE = ("posterior_consensus", "posterior_consensus_command.py")
+PACKAGE = ("posterior_consensus", f"{ENTRY}.py")
 REPEATS = 5
 OPTIONS = {"--before": {"metavar": "REVISION", "help": "measure this version too, in turn"}}
 
@@ -87,7 +88,7 @@ def _places(folder, before, *, smallest):
         _run(places["shipped"], "import runpy; runpy.run_path('packaging/kernels.py', run_name='__main__')")
     if before:
         places["before"] = folder / "before"
-        found = subprocess.run(["git", "archive", before, *PACKAGE], cwd=ROOT, check=True, capture_output=True)
+        found = subprocess.run(["git", "archive", before], cwd=ROOT, check=True, capture_output=True)
         with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
             archive.extractall(places["before"], filter="data")
     for place in places.values():
@@ -106,6 +107,8 @@ def _run(place, code):
     """Processor and elapsed seconds of a process."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(place / "cache"), "PYTHONPATH": str(place)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    if not (place / f"{ENTRY}.py").exists():  # an older version
+        code = code.replace(ENTRY, "posterior_consensus.cli")
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment, cwd=place)
     seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
