@@ -269,6 +269,12 @@ def FactorComparison():
     pc.compare_factors(pc.as_runs(runs), "{clusters}_{scale}_*").plot()
 
 
+def ConsensusTree():
+    """One tree of 700 cells over seven resolutions: nodes as high as their numbers of cells, coloured by support."""
+    runs = pc.as_runs(pc.load_example("cells"), "leiden_*", groups="leiden_{}_*")
+    pc.consensus_tree(pc.as_layers(runs, layer_dim="resolution"), random_seed=1).plot()
+
+
 def ExpertViews():
     """Sensitivity and specificity of seven experts with intervals, coloured by view."""
     by_shape, by_colour = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)

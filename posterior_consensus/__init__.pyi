@@ -36,6 +36,7 @@ from posterior_consensus.diagnostics.comparison import compare_partitions as com
 from posterior_consensus.diagnostics.diagnosis import diagnose as diagnose
 from posterior_consensus.layers.compare import compare_layers as compare_layers
 from posterior_consensus.layers.factors import compare_factors as compare_factors
+from posterior_consensus.layers.tree import consensus_tree as consensus_tree
 from posterior_consensus.losses.partition_losses import LOSSES as LOSSES
 from posterior_consensus.losses.partition_losses import binder as binder
 from posterior_consensus.losses.partition_losses import vi as vi

@@ -59,6 +59,7 @@ def names():
         "found": pc.particles(draws, 2, random_seed=1),
         "modes": pc.consensus.fit_modes(draws, 2, random_seed=1),
         "density": pc.partition_density(draws, random_seed=1),
+        "levels": {0: z, 1: z // 2},
         "prior": pc.priors.crp(1.0),
         "other_prior": pc.priors.crp(2.0),
         "aligned": pc.align_partitions([first, z[1]]),

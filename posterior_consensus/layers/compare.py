@@ -224,7 +224,7 @@ def compare_layers(
     layers = as_layers(layers)
     record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)
     pairs = _pairs_of_layers(layers, max_lag)
-    given = _partitions(layers, partitions, loss, random_seed, progressbar)
+    given = partitions_of_layers(layers, partitions, loss, random_seed, progressbar)
     if layers.are_runs:
         return _of_runs(layers, pairs, given, record, progressbar)
     aligned, flows, overlaps, losses = named_transitions(layers, given, record, prob)
@@ -243,7 +243,7 @@ def compare_layers(
         loss=record,
         n_chains=len(layers.samples.chains),
         n_draws=layers.samples.n_draws,
-        stopped=_stopped(given),
+        stopped=layers_stopped(given),
     )
 
 
@@ -271,18 +271,22 @@ def _of_runs(
         dim=layers.dim,
         ordered=layers.ordered,
         loss=loss,
-        stopped=_stopped(partitions),
+        stopped=layers_stopped(partitions),
     )
 
 
-def _stopped(partitions: Mapping[Any, Any]) -> tuple[Any, ...]:
+def layers_stopped(partitions: Mapping[Any, Any]) -> tuple[Any, ...]:
     """Names of the layers whose consensus search ended early."""
     found = {name: getattr(one, "partition", one) for name, one in partitions.items()}  # of a summary
     return tuple(name for name, one in found.items() if isinstance(one, ConsensusPartition) and stopped(one))
 
 
-def _partitions(
-    layers: Layers, partitions: Any, loss: str | PartitionLoss | None, random_seed: RandomSeed, progressbar: bool
+def partitions_of_layers(
+    layers: Layers,
+    partitions: Any,
+    loss: str | PartitionLoss | None,
+    random_seed: RandomSeed,
+    progressbar: bool,
 ) -> dict[Any, Any]:
     """A partition of each layer, by its name; without a loss, that of a layer with noise is found under "ballet"."""
     if partitions is None:

@@ -45,6 +45,7 @@ from posterior_consensus.experts.views import ExpertViews as ExpertViews
 from posterior_consensus.layers.factors import FactorComparison as FactorComparison
 from posterior_consensus.layers.record import LayerComparison as LayerComparison
 from posterior_consensus.layers.stability import LayerStability as LayerStability
+from posterior_consensus.layers.tree_record import ConsensusTree as ConsensusTree
 from posterior_consensus.simulate.perturbation import SimulatedDraws as SimulatedDraws
 from posterior_consensus.summary import LayersSummary as LayersSummary
 from posterior_consensus.summary import PairsSummary as PairsSummary

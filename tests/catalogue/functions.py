@@ -80,6 +80,8 @@ def functions_of(draws, partition):
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
         "as_constraints": lambda: pc.experts.as_constraints(draws, **seeded),
         "compare_layers": lambda: pc.compare_layers({"a": draws, "b": draws}, **quiet),
+        "consensus_tree": lambda: pc.consensus_tree({"a": draws, "b": draws}, **seeded, **quiet),
+        "plot_tree": lambda: pc.consensus_tree({"a": draws, "b": draws}, **seeded, **quiet).plot(),
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
         "reweight": lambda: pc.reweight(draws, np.zeros(N_DRAWS), max_pareto_k=np.inf),
         "prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet),

@@ -99,6 +99,9 @@ PLOTS = {
     "regimes": lambda: [VALUES[:, 0], membership()],
     "sequence": lambda: [pc.diagnostics.sequential_distances(draws())],
     "stable_components": lambda: [pc.stable_components(draws(), 0.7)],
+    "tree": lambda: [
+        pc.consensus_tree(pc.as_layers(waves.reshape(3, 40, 3, -1), layer_dim="wave", ordered=True), **QUIET)
+    ],
     "traces": lambda: [pc.diagnose(draws(), LABELS)],
 }
 

@@ -169,6 +169,8 @@ RESULTS = {
         {"a": as_runs(z), 3: as_runs(z[:, 20:]), "c": as_runs(z[:1, :1])}, loss=pc.binder(a=0.7), **NO_BAR
     ),
     "factors": lambda z: pc.compare_factors(as_runs(z[:, :6]), {"a": [1, 2] * 6, "b": ["x"] * 6 + ["y"] * 6}),
+    "tree": lambda z: pc.consensus_tree({"a": z, "b": z[:, ::-1]}, **QUIET),
+    "tree, runs": lambda z: pc.consensus_tree({"a": as_runs(z), 3: as_runs(z[:, 20:])}, loss=pc.binder(a=0.7), **QUIET),
     "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, n_clusters=3, n_starts=1, max_steps=30, **QUIET),
 }
 
@@ -182,6 +184,7 @@ FIGURES = {  # of each record, by their names in `plots`; None where no figure t
     "ClusterStability": "profiles.plot_cluster_stability",
     "ClusterSummary": "profiles.plot_cluster_summary",
     "ComponentSimilarity": "n_clusters.plot_component_similarity",
+    "ConsensusTree": "tree.plot_tree",
     "CredibleBall": "strips.plot_credible_ball",
     "Diagnosis": "draws.plot_traces",
     "ExpertViews": "experts.plot_experts",

@@ -1,0 +1,134 @@
+"""One tree over layers as a picture: each node as wide as its number of items, and shaded by its support."""
+
+from typing import Any
+
+import numpy as np
+
+from posterior_consensus.layers.tree_record import ConsensusTree
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import as_cmap, ink_on
+from posterior_consensus.plots.frame import Axes, Size
+from posterior_consensus.results.display import counted
+from posterior_consensus.runtime.aliases import Floats, Integers
+
+_WIDTH = 0.22  # of a node, in steps between layers
+_BETWEEN = 0.012  # of the height, between leaves
+_STEPS = 24  # of the outline of a branch
+_BRANCH = 0.45  # opacity
+_LEAST_SUPPORT = 0.5  # with a colour of its own
+
+
+def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot the tree from coarse layers on the left to fine ones on the right.
+
+    Parameters
+    ----------
+    cmap : str or matplotlib.colors.Colormap
+        Colours of the support. By default "viridis".
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    ValueError
+        If `cmap` or `figsize` is invalid.
+
+    See Also
+    --------
+    consensus_tree : Find the tree.
+    LayerStability.plot : Plot partitions of layers that need not be nested.
+
+    Notes
+    -----
+    Nodes and branches are as high as their number of items, and have the colour of their support: the mean Jaccard
+    similarity to the most similar cluster of a draw. Support below 0.5 has one colour. A node has its number where it
+    begins, if there is room. As each cluster is within one of the coarser layer, no branches cross. The figure has what
+    a clustering tree has [1]_, in the order of the tree.
+
+    References
+    ----------
+    .. [1] Zappia and Oshlack (2018), GigaScience 7(7), giy083. https://doi.org/10.1093/gigascience/giy083
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> runs = [[0, 0, 0, 1, 1, 1]] * 4 + [[0, 0, 1, 2, 2, 2], [0, 0, 1, 1, 2, 2]] * 2
+    >>> tree = pc.consensus_tree(pc.as_runs(runs, groups=[0.5] * 4 + [1.0] * 4), random_seed=1)
+    >>> ax = tree.plot()
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['0.5', '1.0']
+    """
+    colours = as_cmap(cmap)
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import Normalize
+
+    nodes, n_layers = tree.nodes, len(tree.layers)
+    parent, size, first, last, support = (nodes[name].values for name in ("parent", "size", "first", "last", "support"))
+    low, high = _ends_of_nodes(tree, parent, size)
+    down = float(np.clip(2.0 + 0.16 * np.sum(last == n_layers - 1), 3.4, 9.0))
+    ax = frame.new_axes(ax, figsize, float(np.clip(2.4 + 0.75 * n_layers, 4.2, 9.0)), down)
+    left, right = first - _WIDTH / 2, last + _WIDTH / 2
+    corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
+    limits = Normalize(_LEAST_SUPPORT, 1.0)
+    shown = PolyCollection(list(corners), array=support, cmap=colours, norm=limits, linewidths=0)
+    ax.add_collection(shown)
+    looks = colours(limits(support))
+    for node, begin in _begins_of_branches(parent, size, low):
+        x = first[node] - 1 + _WIDTH / 2, first[node] - _WIDTH / 2
+        _draw_branch(ax, x, (begin, low[node]), size[node], looks[node])
+    _name_nodes(ax, first, low, high, looks)
+    ax.set(xlim=(-0.4, n_layers - 0.6), ylim=(float(high.max()), 0.0), yticks=[], xlabel=tree.dim)
+    ax.set_ylabel(counted(tree.partitions.shape[1], "item"))
+    ax.set_xticks(range(n_layers), frame.short_names(tree.layers, 12), parse_math=False)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.tick_params(length=0)
+    frame.add_colour_bar(
+        ax, shown, "support (mean Jaccard)", extend="min" if support.min() < _LEAST_SUPPORT else "neither"
+    )
+    return ax
+
+
+def _ends_of_nodes(tree: ConsensusTree, parent: Integers, size: Integers) -> tuple[Floats, Floats]:
+    """Ends of each node: leaves below each other with gaps, others in the middle of their leaves."""
+    is_leaf = ~np.isin(np.arange(parent.size), parent)
+    gap = _BETWEEN * size[is_leaf].sum()
+    tops = np.cumsum(np.where(is_leaf, size + gap, 0.0))  # numbers of nodes are in the order of the tree
+    low, high = tops - size - gap, tops - gap
+    for node in range(parent.size - 1, -1, -1):
+        if not is_leaf[node]:
+            parts = np.flatnonzero(parent == node)
+            middle = (low[parts].min() + high[parts].max()) / 2
+            low[node], high[node] = middle - size[node] / 2, middle + size[node] / 2
+    return low, high
+
+
+def _begins_of_branches(parent: Integers, size: Integers, low: Floats) -> list[tuple[int, float]]:
+    """Each node with a parent, and where its branch leaves this."""
+    found, free = [], low.copy()
+    for node in np.flatnonzero(parent >= 0).tolist():
+        found.append((node, float(free[parent[node]])))
+        free[parent[node]] += size[node]
+    return found
+
+
+def _draw_branch(ax: Axes, x: tuple[float, float], y: tuple[float, float], height: float, colour: Any) -> None:
+    along = np.linspace(0.0, 1.0, _STEPS)
+    curve = y[0] + (y[1] - y[0]) * along**2 * (3 - 2 * along)
+    across = x[0] + (x[1] - x[0]) * along
+    ax.fill_between(across, curve, curve + height, color=colour, alpha=_BRANCH, linewidth=0)
+
+
+def _name_nodes(ax: Axes, first: Integers, low: Floats, high: Floats, looks: Any) -> None:
+    """Write the number of each node that is high enough."""
+    points = frame.extent(ax)[1] / high.max()
+    font = frame.font_of_names()
+    named = np.flatnonzero(points * (high - low) > font)
+    for node, colour in zip(named.tolist(), ink_on(looks[named]), strict=True):
+        ax.text(
+            first[node], (low[node] + high[node]) / 2, str(node), ha="center", va="center", fontsize=font, color=colour
+        )
