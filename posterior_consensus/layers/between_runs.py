@@ -42,27 +42,26 @@ def stability_of(
     layers: Layers,
     own: Mapping[Any, Floats],
     partitions: Mapping[Any, Labels],
-    results: Mapping[Any, Any],
+    results: Mapping[Any, Any] | None,
     loss: PartitionLoss,
 ) -> xr.Dataset:
     """How stable each layer is, with the columns STABILITY over ``layer``.
 
     `own` are :func:`run_distances` of the :func:`compared_runs` of each layer, `results` the partitions as given, and
-    `partitions` their canonical labels, -1 for noise, which is a cluster of its own in all losses.
+    `partitions` their canonical labels, -1 for noise, which is a cluster of its own in all losses. Columns of these are
+    NaN without partitions.
     """
     rows = []
     for name, draws in layers.items():
-        marked, (mean, error, chance) = partitions[name], mean_distance(compared_runs(draws), own[name], loss)
+        mean, error, chance = mean_distance(compared_runs(draws), own[name], loss)
         unit = chance if chance > ROUNDING else np.nan
-        fit = new_runs(draws, results[name], marked, loss, chance)
-        numbers = (
-            int(draws.n_clusters.min()),
-            int(draws.n_clusters.max()),
-            int(marked.max()) + 1,
-            int((marked < 0).sum()),
-        )
-        relative = 1 - mean / unit, error / unit
-        rows.append((draws.n_draws, *numbers, mean, error, chance, *relative, *vars(fit).values()))
+        numbers, fit = (np.nan, np.nan), (np.nan,) * len(NEW_RUNS)
+        if results is not None:
+            marked = partitions[name]
+            numbers = int(marked.max()) + 1, int((marked < 0).sum())
+            fit = tuple(vars(new_runs(draws, results[name], marked, loss, chance)).values())
+        ends, relative = (int(draws.n_clusters.min()), int(draws.n_clusters.max())), (1 - mean / unit, error / unit)
+        rows.append((draws.n_draws, *ends, *numbers, mean, error, chance, *relative, *fit))
     columns = zip(STABILITY, zip(*rows, strict=True), strict=True)
     found = {name: ("layer", np.array(column)) for name, column in columns}
     return xr.Dataset(found, {"layer": names_as_coordinate(list(layers))})
@@ -79,8 +78,8 @@ def distances_between(
 ) -> xr.Dataset:
     """How far apart layers are, for each pair that is True in the symmetric `pairs` (n_layers, n_layers).
 
-    `own` and `partitions` are as for :func:`stability_of`, which returned `stability`. The Dataset over layer and
-    other_layer has the columns DISTANCES; NaN for other pairs, and for those without common items.
+    `own` and `partitions`, empty for none, are as for :func:`stability_of`, which returned `stability`. The Dataset
+    over layer and other_layer has the columns DISTANCES; NaN for other pairs, and for those without common items.
     """
     names, n_layers = list(layers), len(layers)
     found = {name: np.full((n_layers, n_layers), np.nan) for name in DISTANCES}
@@ -89,7 +88,8 @@ def distances_between(
     wanted = [pair for pair in combinations(range(n_layers), 2) if pairs[pair]]
     for k, name in enumerate(names):
         found["distance"][k, k], found["error"][k, k] = (stability[of].values[k] for of in ("distance", "error"))
-        found["consensus_distance"][k, k], found["same"][k, k] = 0.0, 1
+        if partitions:
+            found["consensus_distance"][k, k], found["same"][k, k] = 0.0, 1
         found["n_common"][k, k] = layers[name].n_items
     for one, other in track(wanted, "Distances between layers", progressbar=progressbar):
         ends = names[one], names[other]
@@ -103,12 +103,13 @@ def distances_between(
         across = loss_matrix(sides[0].labels, sides[1], loss)
         if not loss.is_symmetric:
             across = (across + loss_matrix(sides[1].labels, sides[0], loss).T) / 2
-        shared = [partitions[name][at] for name, at in zip(ends, common, strict=True)]
-        estimates = np.stack([marked(labels, labels < 0) for labels in shared])
         values = compared(of_sides[0], of_sides[1], across)._asdict()
-        values["distance"] = values.pop("mean")
-        values["consensus_distance"] = losses_between(alone(estimates), loss)[0, 1]
-        values["same"], values["n_common"] = np.array_equal(*estimates), common[0].size
+        values["distance"], values["n_common"] = values.pop("mean"), common[0].size
+        if partitions:
+            shared = [partitions[name][at] for name, at in zip(ends, common, strict=True)]
+            estimates = np.stack([marked(labels, labels < 0) for labels in shared])
+            values["consensus_distance"] = losses_between(alone(estimates), loss)[0, 1]
+            values["same"] = np.array_equal(*estimates)
         for name, value in values.items():
             found[name][one, other] = found[name][other, one] = value
     dims = ("layer", "other_layer")

@@ -12,7 +12,7 @@ from posterior_consensus.consensus.record import ConsensusPartition, stopped
 from posterior_consensus.diagnostics.groups import compared_runs, run_distances
 from posterior_consensus.diagnostics.traces import chain_statistics
 from posterior_consensus.ensemble.layers import Layers, layer_names
-from posterior_consensus.ensemble.partitions import named_partitions
+from posterior_consensus.ensemble.partitions import Labels, named_partitions
 from posterior_consensus.layers.between_runs import distances_between, stability_of
 from posterior_consensus.layers.distances import layer_distances
 from posterior_consensus.layers.flows import aligned_by_items, named_transitions
@@ -23,7 +23,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Flags, Floats
-from posterior_consensus.runtime.arguments import RandomSeed, check_between, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, check_between, check_count, check_flag
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.layers import as_layers
@@ -37,6 +37,7 @@ def compare_layers(
     *,
     loss: str | PartitionLoss | None = None,
     partitions: Any = None,
+    consensus: bool = True,
     max_lag: int | None = None,
     prob: float = 0.9,
     random_seed: RandomSeed = None,
@@ -58,6 +59,9 @@ def compare_layers(
         or, if that is not given either, "ballet" for runs with noise. In these, a vector's -1 is noise.
         A DataArray has a row for each layer, by name if its dimension has a coordinate; -1 or NaN is an item that the
         layer does not have.
+    consensus : bool
+        Whether to search for the consensus partitions, which takes almost all of the time. Without, layers of runs have
+        stability and distances alone; layers of draws need partitions.
     max_lag : int, optional
         Largest number of steps between two layers that are compared, if layers have an order. By default all pairs are
         compared, and of more than 50 layers in an order those at most 20 steps apart.
@@ -224,6 +228,13 @@ def compare_layers(
     layers = as_layers(layers)
     record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)
     pairs = _pairs_of_layers(layers, max_lag)
+    if not check_flag("consensus", consensus) and partitions is None:
+        if not layers.are_runs:
+            raise ValueError(
+                "`consensus` must be True for layers of draws, whose flows and moves are those of partitions; got "
+                "False. Give `partitions`, or layers of runs."
+            )
+        return _of_runs(layers, pairs, None, record, progressbar)
     given = partitions_of_layers(layers, partitions, loss, random_seed, progressbar)
     if layers.are_runs:
         return _of_runs(layers, pairs, given, record, progressbar)
@@ -250,7 +261,7 @@ def compare_layers(
 def _of_runs(
     layers: Layers,
     pairs: Flags,
-    partitions: Mapping[Any, Any],
+    partitions: Mapping[Any, Any] | None,
     loss: PartitionLoss,
     progressbar: bool,
 ) -> LayerStability:
@@ -259,19 +270,19 @@ def _of_runs(
             raise ValueError(
                 f"Runs must have equal weights; those of layer {name!r} have {draws.samples.about_weights}."
             )
-    reported = {}
-    for name, draws in layers.items():
-        reported[name] = draws.as_marked_labels(partitions[name], f"partitions[{name!r}]")
+    reported = dict[Any, Labels]()
+    for name, partition in (partitions or {}).items():
+        reported[name] = layers[name].as_marked_labels(partition, f"partitions[{name!r}]")
     own = {name: run_distances(compared_runs(draws), loss) for name, draws in layers.items()}
     stability = stability_of(layers, own, reported, partitions, loss)
     return LayerStability(
         stability=stability,
         distances=distances_between(layers, pairs, own, reported, stability, loss, progressbar),
-        partitions=aligned_by_items(layers, partitions, reported),
+        partitions=None if partitions is None else aligned_by_items(layers, partitions, reported),
         dim=layers.dim,
         ordered=layers.ordered,
         loss=loss,
-        stopped=layers_stopped(partitions),
+        stopped=() if partitions is None else layers_stopped(partitions),
     )
 
 

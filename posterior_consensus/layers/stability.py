@@ -19,6 +19,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.aliases import Flags, Floats
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _OWN = {"layer": "stability_layer"}  # where they are stored
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}
@@ -50,9 +51,9 @@ class LayerStability(Stored):
         one layer are at least as close; ``consensus_distance`` of the consensus partitions, and whether they are the
         ``same``, also in their noise; the number of items ``n_common``. A layer and itself have its own distance. NaN
         for layers that were not compared.
-    partitions : AlignedPartitions
+    partitions : AlignedPartitions or None
         Consensus partition of each layer. A cluster keeps its name from a layer to the next one; items of noise are in
-        one cluster, "noise".
+        one cluster, "noise". None with ``consensus=False``: what is said of partitions is then NaN.
     dim : str
         Name of the dimension that runs over layers.
     ordered : bool
@@ -72,7 +73,7 @@ class LayerStability(Stored):
             "layers_{}", DISTANCES, rename=_DIMS, in_words={dim: f"{stored}_names" for dim, stored in _DIMS.items()}
         )
     )
-    partitions: AlignedPartitions = field(metadata=stored_as.record(AlignedPartitions, "layer_names_"))
+    partitions: AlignedPartitions | None = field(metadata=stored_as.record(AlignedPartitions, "layer_names_"))
     dim: str = field(metadata=stored_as.attribute("layers_dim"))
     ordered: bool = field(metadata=stored_as.flag("layers_ordered"))
     loss: PartitionLoss = field(metadata=stored_as.loss("layers_"))
@@ -96,6 +97,28 @@ class LayerStability(Stored):
         if len(known) < 2:
             return known.index.tolist()
         return known.index[may_be_largest(*(known[name].to_numpy() for name in known))].tolist()
+
+    @property
+    def shortlist(self) -> list[Any]:
+        """Names of the layers to look at: those at which runs agree at least as much as at the layers beside them.
+
+        Successive layers of equal consensus partitions count as one, of which the most stable is named. Layers without
+        an order have none beside them: then it is :attr:`most_stable`. The page on benchmarks counts how often planted
+        numbers of clusters are on the list, and how long it is without any.
+        """
+        if not self.ordered:
+            return self.most_stable
+        values, same = self.stability["stability"].values, self.distances["same"].values
+        known = np.flatnonzero(np.isfinite(values)).tolist()
+        best = known[:1]  # of each group of successive layers that count as one
+        for one, other in pairwise(known):
+            if not same[one, other]:
+                best.append(other)
+            elif values[other] > values[best[-1]]:
+                best[-1] = other
+        heights = np.concatenate([[-np.inf], values[best], [-np.inf]])
+        is_peak = (heights[1:-1] >= heights[:-2] - ROUNDING) & (heights[1:-1] >= heights[2:] - ROUNDING)
+        return [self.layers[k] for k, peak in zip(best, is_peak.tolist(), strict=True) if peak]
 
     @property
     def same_partition(self) -> list[list[Any]]:
@@ -125,18 +148,37 @@ class LayerStability(Stored):
         """The sentences of the verdict, and where clusters split or merge from each layer to the next one."""
         ended = [f"{display.capitalized(line)}." for _, line in about_stopped(self.stopped, self.dim)]
         said = [*self._about_stability(), *self._about_partitions(), *ended]
-        return "\n".join([*said, *([self.partitions.in_words()] if len(self.layers) > 1 else [])])
+        if self.partitions is None or len(self.layers) == 1:
+            return "\n".join(said)
+        return "\n".join([*said, self.partitions.in_words(), *self._between_peaks(self.partitions)])
+
+    def _between_peaks(self, partitions: AlignedPartitions) -> list[str]:
+        """What happens from each layer of the shortlist to the next one, if there are others between them."""
+        names = self.layers
+        steps = pairwise([names.index(name) for name in self.shortlist]) if self.ordered else ()
+        some = [partitions.labels[[one, other]] for one, other in steps if other > one + 1]
+        return [AlignedPartitions(labels, partitions.names).in_words() for labels in some]
 
     def _annotations(self) -> dict[str, Annotations]:
-        return self.partitions._annotations()
+        return {} if self.partitions is None else self.partitions._annotations()
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each layer, with the columns of `stability`."""
         table = pd.DataFrame({name: self.stability[name].values for name in STABILITY})
-        return table.set_index(pd.Index(self.layers, name=self.dim)).astype(dict.fromkeys(_COUNTS, np.int64))
+        table = table.set_index(pd.Index(self.layers, name=self.dim))
+        counts = [name for name in _COUNTS if table[name].notna().all()]
+        return table.astype(dict.fromkeys(counts, np.int64))
 
     def flow_table(self) -> pd.DataFrame:
-        """Numbers of items that go from which cluster of a layer to which cluster of the next one, by their names."""
+        """Numbers of items that go from which cluster of a layer to which cluster of the next one, by their names.
+
+        Raises
+        ------
+        ValueError
+            If there are no consensus partitions.
+        """
+        if self.partitions is None:
+            raise ValueError("`consensus` was False, so there are no partitions; call compare_layers(layers) for them.")
         rows = []
         names, labels = np.array([*self.partitions.names, None], object), self.partitions.labels.values
         for row, (before, after) in enumerate(pairwise(self.layers)):
@@ -165,6 +207,11 @@ class LayerStability(Stored):
             every = f"none of the {len(near)} is clearly less stable"
             which = every if len(near) == len(values) else display.listed(near, _MOST_NAMED)
             said = [f"It is not clear for which {self.dim} runs agree most: {which} ({_ranged(of_best['stability'])})."]
+        if self.ordered and len(values) > 2:
+            peaks, beside = self.shortlist, "runs agree there at least as much as in the layers beside"
+            heights = display.listed([f"{value:.3f}" for value in values.loc[peaks]], _MOST_NAMED)
+            which = f"{self.dim} {display.listed(peaks, _MOST_NAMED)}"
+            said.append(f"The shortlist is {which} (stability {heights}): {beside}.")
         equal = of_best[of_best["distance"] == 0]
         if len(equal):
             # Of more runs, those that were not compared are equal, too, only if all have distance 0 from one partition.
@@ -192,7 +239,7 @@ class LayerStability(Stored):
         table = self.to_dataframe()
         table = table.drop(
             columns=["to_consensus_error", "agreement_error", *["n_noise"] * (not table["n_noise"].any())]
-        )
+        ).dropna(axis="columns", how="all")
         lines = [
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),

@@ -89,7 +89,7 @@ def consensus_tree(
     clusters with all that is within them, to another parent, into another cluster or into one of their own, cuts the
     new tree again, and begins anew from random changes. With up to 1,000 sets of items that all draws co-cluster, these
     are moved; with more, those that the partitions of all layers co-cluster, and then single items. The search found
-    the minimum in each of 200 posteriors of 6 items and 3 layers, but no bound proves it for others.
+    the minimum in each of 400 posteriors of 6 items and 3 layers, but no bound proves it for others.
 
     Support is the mean Jaccard similarity of a node to the most similar cluster of a draw, as in [1]_, over the draws
     of the layers in which it is a cluster. The tree is found from the same draws, so it is slightly too high.

@@ -15,7 +15,7 @@ from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
-from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink
+from posterior_consensus.plots.colours import MARK, NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
@@ -34,6 +34,8 @@ _MARGIN = 0.3  # beside the columns, for their names
 _LEVEL = 8  # characters of a layer's name that is not written upright
 _FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one whose interval is a point
 _LEAST = 0.05  # expected items of a band
+_TOP = 0.95  # the axis of stability ends there or lower
+_NEAR_CHANCE = 0.2  # stability below which random labels are on the axis
 
 
 def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -197,11 +199,11 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of three matplotlib.axes.Axes, optional
-        By default of a new figure.
+        By default of a new figure; two without consensus partitions.
 
     Returns
     -------
-    ndarray of matplotlib.axes.Axes, shape (3,)
+    ndarray of matplotlib.axes.Axes, shape (3,), or (2,) without consensus partitions
 
     Raises
     ------
@@ -217,13 +219,14 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
 
     Notes
     -----
-    Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 (dashed) for
-    random labels of the same cluster sizes. Layers that are not clearly less stable than another are filled. In the
-    middle, the fewest and the most clusters of a run as a line, and those of the consensus partition as a point. Below,
-    the consensus partitions: a cluster is as high as its number of items, and keeps its colour as long as it keeps its
-    name; noise is grey. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40
-    layers, the first 40 are shown. The figure has what a clustering tree has [1]_, with the heights of clusters and
-    bands to scale.
+    Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 for random
+    labels of the same cluster sizes, which is dashed if a layer is near it. Layers that are not clearly less stable
+    than another are filled; rings are the :attr:`LayerStability.shortlist`. The axis shows the values; a long error bar
+    may end beyond it. In the middle, the fewest and the most clusters of a run as a line, and those of the consensus
+    partition as a point. Below, the consensus partitions: a cluster is as high as its number of items, and keeps its
+    colour as long as it keeps its name; noise is grey. Clusters are ordered such that few bands cross, as in
+    :func:`plot_alluvial`. Of more than 40 layers, the first 40 are shown. The figure has what a clustering tree has
+    [1]_, with the heights of clusters and bands to scale.
 
     References
     ----------
@@ -241,26 +244,31 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     names = comparison.layers[:_MOST_COLUMNS]
     if len(names) < 2:
         raise ValueError("`comparison` must have at least two layers; got one.")
-    n_clusters = [np.unique(row[row >= 0]).size for row in comparison.partitions.labels.values[: len(names)]]
-    flow = min(max(3.2, 0.22 * max(n_clusters)), 7.0)
+    partitions, heights = comparison.partitions, [1.5, 1.2]
+    if partitions is not None:
+        n_clusters = [np.unique(row[row >= 0]).size for row in partitions.labels.values[: len(names)]]
+        heights.append(min(max(3.2, 0.22 * max(n_clusters)), 7.0))
     longest = max(len(str(name)) for name in names)
-    size = min(3.4 + 1.1 * len(names), _WIDEST), 3.4 + flow + 0.06 * min(longest, 16) * (longest > _SHORT)
-    grid = frame.grid_axes(axes, figsize, 3, 1, *size, height_ratios=(1.5, 1.2, flow)).ravel()
+    down = 3.4 + sum(heights[2:]) + 0.06 * min(longest, 16) * (longest > _SHORT)
+    size = min(3.4 + 1.1 * len(names), _WIDEST), down
+    grid = frame.grid_axes(axes, figsize, len(heights), 1, *size, height_ratios=heights).ravel()
     table = comparison.to_dataframe().iloc[: len(names)]
-    _plot_stability(grid[0], table, [name in comparison.most_stable for name in names])
+    _plot_stability(grid[0], table, *([name in some for name in names] for some in _marked(comparison)))
     _plot_numbers(grid[1], table)
-    _plot_flow(grid[2], comparison, len(names))
+    if partitions is not None:
+        _plot_flow(grid[2], partitions, len(names))
     left_out = len(comparison.layers) - len(names)
     for ax in grid:
         ax.set_xlim(-_MARGIN, len(names) - 1 + _MARGIN)
         ax.set_xticks(range(len(names)), [""] * len(names))
     captions = [str(name) for name in names]
-    if (longest + 1) * frame.CHARACTER <= frame.extent(grid[2])[0] / len(names):
-        frame.set_ticks(grid[2], "x", range(len(names)), captions)
+    last = grid[-1]
+    if (longest + 1) * frame.CHARACTER <= frame.extent(last)[0] / len(names):
+        frame.set_ticks(last, "x", range(len(names)), captions)
     else:
-        frame.label_some(grid[2], "x", np.array(captions))
+        frame.label_some(last, "x", np.array(captions))
     note = f" ({len(names)} of {left_out + len(names)})" * (left_out > 0)
-    _label_layers(grid[2], f"{_axis_of_runs(comparison.dim)}{note}")
+    _label_layers(last, f"{_axis_of_runs(comparison.dim)}{note}")
     return grid
 
 
@@ -283,8 +291,13 @@ def _label_layers(ax: Axes, label: str) -> None:
     ax.set_xlabel("\n".join(filter(None, (label, ax.get_xlabel()))))
 
 
-def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
-    """Stability of each layer with its errors; filled points may be the most stable."""
+def _marked(comparison: LayerStability) -> tuple[list[Any], list[Any]]:
+    """Layers that may be the most stable, and those on the shortlist if they have an order."""
+    return comparison.most_stable, comparison.shortlist if comparison.ordered else []
+
+
+def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_listed: list[bool]) -> None:
+    """Stability of each layer with its errors; filled points may be the most stable, rings are on the shortlist."""
     at, values = np.arange(len(table)), table["stability"].to_numpy()
     error, best = frame.ERRORS * table["stability_error"].fillna(0.0).to_numpy(), np.array(is_best)
     ax.plot(at, values, color=NEUTRAL, linewidth=0.8, zorder=1)
@@ -293,8 +306,14 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
     for some, face, label in ((best, ink(), "not clearly less stable"), (~best, ax.get_facecolor(), others)):
         if some.any():
             ax.plot(at[some], values[some], "o", color=ink(), markerfacecolor=face, markersize=5, zorder=3, label=label)
-    ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
-    ax.set(ylabel="stability", ylim=(min(-0.05, np.nanmin(np.append(values - error, 0.0)) - 0.03), 1.05))
+    if any(is_listed):
+        ax.scatter(at[is_listed], values[is_listed], s=90, edgecolors=MARK, facecolors="none", label="shortlist")
+    low = float(np.nanmin(np.append(values, _TOP))) - float(np.nanmin(np.append(error[error > 0], 0.0)))
+    if low < _NEAR_CHANCE:
+        low = min(low, 0.0)
+        ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
+    room = 0.12 * (1.0 - low)
+    ax.set(ylabel="stability", ylim=(low - room, 1.0 + room))
     _add_legend_of_runs(ax)
 
 
@@ -304,8 +323,9 @@ def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
     ax.vlines(at, table["fewest"], table["most"], color=NEUTRAL, linewidth=5.0, alpha=0.5, label="runs")
     same = (table["fewest"] == table["most"]).to_numpy()
     ax.scatter(at[same], table["most"][same], marker="_", s=60, color=NEUTRAL, zorder=1.5)
-    ax.scatter(at, table["n_clusters"], s=22, color=ink(), label="consensus", zorder=2)
-    ax.set_ylim(0, 1.1 * max(1, table["most"].max(), table["n_clusters"].max()))
+    if table["n_clusters"].notna().all():
+        ax.scatter(at, table["n_clusters"], s=22, color=ink(), label="consensus", zorder=2)
+    ax.set_ylim(0, 1.1 * np.nanmax([1, table["most"].max(), table["n_clusters"].max()]))
     frame.tick_integers(ax.yaxis)
     ax.set_ylabel("clusters")
     _add_legend_of_runs(ax)
@@ -316,9 +336,8 @@ def _add_legend_of_runs(ax: Axes, handles: list[Any] | None = None) -> None:
     (frame.legend_above if frame.extent(ax)[0] < _NARROW else frame.add_legend)(ax, handles)
 
 
-def _plot_flow(ax: Axes, comparison: LayerStability, n_layers: int) -> None:
+def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
     """The clusters of each layer's consensus partition, and the numbers of items they have in common."""
-    partitions = comparison.partitions
     labels = partitions.labels.values[:n_layers]
     numbers = [np.unique(row[row >= 0]).astype(np.int64) for row in labels]
     sizes = [np.unique(row[row >= 0], return_counts=True)[1].astype(np.float64) for row in labels]

@@ -369,7 +369,7 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
 
     def _splits(self) -> list[str]:
         """Where clusters of layers of runs split or merge."""
-        if not isinstance(self.comparison, LayerStability) or len(self) == 1:
+        if not isinstance(self.comparison, LayerStability) or self.comparison.partitions is None or len(self) == 1:
             return []
         return [f"{step}: {words}" for step, words in self.comparison.partitions.steps_in_words()]
 
@@ -494,7 +494,7 @@ def summarize_layers(
     if not layers.are_runs:
         with waiting("Diagnosis", progressbar=progressbar):
             diagnosis = clock.within_limit("diagnosis", _diagnosed, clock, layers, loss)
-    if comparison is not None:
+    if comparison is not None and comparison.partitions is not None:
         found = {name: _renamed(best, comparison.partitions[name], layers[name].items) for name, best in found.items()}
     made = clock("summaries", summaries)
     return LayersSummary(made, comparison, diagnosis, layers, clock.seconds, tuple(clock.cut))

@@ -6,12 +6,13 @@ from itertools import combinations, pairwise, permutations
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
 import posterior_consensus as pc
 from posterior_consensus.diagnostics import groups
 from posterior_consensus.diagnostics.chance import expected_joint_sums, loss_without_structure
-from posterior_consensus.layers import compare
+from posterior_consensus.layers import between_runs, compare
 from tests.reference import partitions
 
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -500,3 +501,50 @@ def test_layers_whose_search_ended_early_are_named(monkeypatch):
     assert again.stopped == (0.5,)
     for said in (repr(found), found.in_words(), repr(again)):
         assert "ended early for layer 0.5:" in said
+
+
+STEPS = {1: 0.0, 2: 0.3, 3: 0.0, 4: 0.3, 5: 0.2}  # wrong labels of layers
+
+
+def peaked():
+    rng = np.random.default_rng(2)
+    return {k: made(6, k=k + 1, wrong=wrong, rng=rng) for k, wrong in STEPS.items()}
+
+
+def test_shortlist_has_the_layers_at_least_as_stable_as_those_beside():
+    found = pc.compare_layers(layers_of(peaked()), **QUIET)
+    assert found.shortlist == [1, 3, 5]
+    assert "shortlist is layer 1, 3, 5" in found.verdict
+    # 2 and 4 lie between, so what happens from 1 to 3 and from 3 to 5 is said as well
+    assert [line.split(":")[0] for line in found.in_words().splitlines()[-2:]] == ["1 to 3", "3 to 5"]
+
+
+def test_layers_with_one_partition_count_as_one_on_the_shortlist():
+    labels = peaked()
+    alike = {1: labels[1], 2: labels[1], 3: labels[2], 4: labels[3]}
+    assert pc.compare_layers(layers_of(alike), **QUIET).shortlist == [1, 4]
+
+
+def test_shortlist_without_an_order_is_the_most_stable():
+    found = pc.compare_layers(layers_of({f"k{k}": own for k, own in peaked().items()}), **QUIET)
+    assert not found.ordered and found.shortlist == found.most_stable
+
+
+def test_without_consensus_all_but_the_partitions_is_the_same():
+    with_partitions = pc.compare_layers(layers_of(LABELS), **QUIET)
+    found = pc.compare_layers(layers_of(LABELS), consensus=False, **QUIET)
+    of_partitions = {"n_clusters", "n_noise", *between_runs.NEW_RUNS}
+    for table in ("stability", "distances"):
+        ours, theirs = getattr(found, table), getattr(with_partitions, table)
+        own = [name for name in theirs if name not in of_partitions | {"same", "consensus_distance"}]
+        xr.testing.assert_identical(ours[own], theirs[own])
+    assert found.partitions is None and found.same_partition == []
+    assert found.stability[list(of_partitions)].to_dataframe().isna().all(axis=None)
+    assert len(found.plot()) == 2 and "n_clusters" not in str(found)
+    again = pc.results.LayerStability.from_dataset(found.to_dataset())
+    assert again.partitions is None and again.verdict == found.verdict == found.in_words().replace("\n", " ")
+    with pytest.raises(ValueError, match="`consensus` was False.*compare_layers"):
+        found.flow_table()
+    draws = np.array([[[0, 0, 1], [0, 1, 1]]] * 8)
+    with pytest.raises(ValueError, match="`consensus` must be True for layers of draws.*`partitions`"):
+        pc.compare_layers(draws, consensus=False, **QUIET)

@@ -70,8 +70,9 @@ def layers_page(
         sections[heading] = f"{distances}{_long(comparison.to_dataframe())}"
         sections["Flows of items"] = f"{items}<p>{about}</p>{_long(flows)}"
         dims = {one.draws.items.dim for one in summaries.values()}
-        if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items
-            given = summaries, comparison.partitions, dim
+        aligned = comparison.partitions
+        if aligned is not None and dims == {aligned.labels.dims[1]}:  # all layers have the same kind of items
+            given = summaries, aligned, dim
             sections |= _interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar)
     each = [folded(html.escape(f"{dim} {name}"), clusters_as_html(one)) for name, one in summaries.items()]
     sections |= {"Clusters of each layer": "".join(each), _METHODS: f"<pre>{html.escape(summary.methods_text())}</pre>"}
