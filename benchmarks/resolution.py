@@ -1,10 +1,15 @@
 """Planted numbers of clusters: how often they are on the shortlist of layers of runs.
 
 Runs are those of k-means with one start each, for 2 to 12 clusters. Points lie in three groups, each of two or three
-smaller ones: 3 and the number of the smaller ones, 6 to 9, are planted. In the last table, points have no groups.
+smaller ones: 3 and the number of the smaller ones, 6 to 9, are planted. In the second table, points have no groups. The
+third has trees over eight layers of 20 runs, each of which joins the nearest of 64 cells of a plane, after these moved,
+into the clusters of a dendrogram; the search starts from the partition of the first run of each layer.
 """
 
+import time
+
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -12,6 +17,7 @@ import posterior_consensus as pc
 
 NUMBERS = range(2, 13)
 FAR = 12.0  # of the three groups from the centre, in standard deviations of the smallest ones
+N_CLUSTERS = (4, 6, 9, 12, 16, 20, 25, 30)  # of the layers of a tree
 APART = (2.0, 2.5, 3.0, 4.0)  # of smaller groups from the centre of theirs
 
 
@@ -20,6 +26,7 @@ def tables(smallest):
     numbers = (20,) if smallest else (5, 10, 20)
     yield "planted", (_of_planted(apart, n, n_sets) for apart in APART[-1:] * smallest or APART for n in numbers)
     yield "no groups", (_of_none(n, n_sets) for n in numbers)
+    yield "trees", (_of_tree(n) for n in ((1_000,) if smallest else (1_000, 10_000, 100_000)))
 
 
 def _around(centre, number, radius, rng):
@@ -65,3 +72,22 @@ def _of_none(n_runs, n_sets):
         points = np.random.default_rng(seed).normal(size=(400, 2))
         lengths.append(len(_compared(points, n_runs).shortlist))
     return {"runs": n_runs, "sets": n_sets, "length of the list": np.mean(lengths), "longest": max(lengths)}
+
+
+def _of_tree(n_items):
+    """What a tree costs beyond partitions that need not be nested, and its CPU seconds without their search."""
+    rng = np.random.default_rng(0)
+    points, places = rng.normal(size=(n_items, 2)), rng.normal(size=(64, 2))
+    labels = {k: np.array([_joined_cells(points, places, k, rng) for _ in range(20)]) for k in N_CLUSTERS}
+    layers = pc.as_layers({k: pc.as_runs(own, axis=0) for k, own in labels.items()})
+    began = time.process_time()
+    first = {k: own[0] for k, own in labels.items()}
+    tree = pc.consensus_tree(layers, partitions=first, random_seed=1, progressbar=False)
+    row = {"items": n_items, "first runs": float(tree.losses["separate"].sum()), "tree": tree.expected_loss}
+    return row | {"nodes": tree.nodes.sizes["node"], "CPU seconds": time.process_time() - began}
+
+
+def _joined_cells(points, places, n_clusters, rng):
+    moved = places + rng.normal(size=places.shape) * 0.05
+    nearest = ((points[:, np.newaxis] - moved) ** 2).sum(axis=-1).argmin(axis=1)
+    return fcluster(linkage(moved, "average"), n_clusters, "maxclust")[nearest]
