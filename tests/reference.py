@@ -219,6 +219,31 @@ UTILITY_NORMS = {
 }
 
 
+def on_common(loss):
+    """The loss of the items that a draw has; labels of those that it lacks are NaN or -1. 0 without any."""
+
+    def of_some(estimate, draw):
+        there = np.asarray(draw) >= 0  # not NaN
+        return loss(np.asarray(estimate)[there], np.asarray(draw)[there]) if there.any() else 0.0
+
+    return of_some
+
+
+def shares_of_meetings(runs, labels):
+    """Share (n, K) of the meetings of an item with another member of a cluster, in a run, in which they are together.
+
+    0 if they never met.
+    """
+    n, n_clusters = len(labels), max(labels) + 1
+    found = np.zeros((n, n_clusters))
+    for i in range(n):
+        for k in range(n_clusters):
+            others = [j for j in range(n) if labels[j] == k and j != i]
+            met = [run[i] == run[j] for run in runs for j in others if run[i] >= 0 and run[j] >= 0]
+            found[i, k] = sum(met) / len(met) if met else 0.0
+    return found
+
+
 def utility(partition, draws, norm, weights=None):
     """Mean over draws of what the norm of the draw's label shares gains when they are taken in each cluster."""
     partition, total = np.asarray(partition), 0.0

@@ -177,7 +177,7 @@ def credible_ball(
     >>> ball.lower_vertical.values
     array([[0, 0, 1, 2]], dtype=int32)
     """
-    given, partition = as_draws(draws), partition_of(draws, partition)
+    given, partition = as_draws(draws, lacking=True), partition_of(draws, partition)
     draws = given.in_fixed_order()
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)

@@ -17,6 +17,7 @@ from posterior_consensus.ensemble.items import NOISE, Clusters, Items, cluster_n
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import expected_common_items, is_matched, most_in_common, partners
 from posterior_consensus.kernels import ensemble
@@ -327,9 +328,13 @@ def _(draws: PartitionDraws, labels: Labels, noise: int | None = None) -> OwnClu
     known = np.flatnonzero((targets >= 0) & (targets < counts.shape[1]))  # no item need be noise in the partition
     inside = np.zeros(targets.size)
     inside[known] = counts[known, targets[known]]
-    outside = draws.n_items - np.add.reduceat(inside, clusters.starts[:-1])
+    outside: Floats = draws.n_present - np.add.reduceat(inside, clusters.starts[:-1])
     own = [own for _, own in clusters.map_blocks(_own_of_block, clusters.starts, addends, targets, labels)]
-    return OwnClusters(np.concatenate(own) / total, outside)
+    if not draws.lacks_items:
+        return OwnClusters(np.concatenate(own) / total, outside)
+    # Of the runs that have an item, and as many of all items outside as a run has of its own.
+    held = np.concatenate([held for _, held in clusters.map_blocks(_weight_with, addends)])
+    return OwnClusters(np.concatenate(own) / held, outside * draws.n_items / np.maximum(draws.n_present, 1))
 
 
 def suits_matching(draws: PartitionDraws, labels: Labels) -> bool:
@@ -422,6 +427,11 @@ def _own_of_block(
     """Weight (m,) of the draws in which each item's cluster is matched with its cluster of the partition."""
     own: Floats = ensemble.weights_with(np.ascontiguousarray(labels), starts, weights, targets, partition[items])
     return own
+
+
+def _weight_with(labels: npt.NDArray[Any], items: slice, weights: Floats) -> Floats:
+    """Weight (m,) of the runs that have each item."""
+    return weights @ (labels > 0)
 
 
 def matched_components(draws: PartitionDraws, labels: Labels) -> Matched:
@@ -666,6 +676,18 @@ def _(draws: NoisyRuns) -> tuple[xr.DataArray, xr.DataArray]:
     share = draws.noise_share
     error = samples.probability_errors(share, np.concatenate(errors))
     return draws.items.array(share, "noise"), draws.items.array(error, "noise_mcse")
+
+
+@_noise_of.register
+def _(runs: RunsWithMissing) -> tuple[xr.DataArray | None, xr.DataArray | None]:
+    if runs.noise is None:
+        return None, None
+    present = runs.samples.mean(runs.present.T.astype(np.float64))
+    share = runs.samples.mean(runs.noise.T.astype(np.float64)) / present
+    n_present = runs.samples.effective_draws * present
+    spread = np.sqrt(share * (1 - share) / np.maximum(n_present - 1, 1))
+    error = runs.samples.probability_errors(share, np.where(n_present > 1, spread, np.nan), n_present)
+    return runs.items.array(share, "noise"), runs.items.array(error, "noise_mcse")
 
 
 def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_density: Any = None) -> Membership:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, unscaled_losses
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
@@ -78,11 +78,12 @@ class ParticleSearch:
         self._draws, self._record = draws, loss
         self._executor, self._clock, self._n_starts, self._rng = executor, clock, n_starts, rng
         self._work = 0  # of all particles so far
-        draws = merged(draws)
+        self._merged = draws = merged(draws)
         self._loss = loss.arrays(draws.n_items)
         kind = OnDraws if loss.is_linear else OnDrawsNonlinear
         self._problem = kind(Problem(draws, loss), executor.stop)
-        self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.backend.n_clusters, draws.weights)
+        labels = alone(draws.labels) if draws.lacks_items else draws.labels
+        self._all = _Draws(np.arange(draws.n_draws), labels, draws.backend.n_clusters, draws.weights)
 
     @property
     def n_distinct(self) -> int:
@@ -218,6 +219,8 @@ class ParticleSearch:
         return _Draws(rows, labels[rows], n_clusters[rows], times[rows] / size)
 
     def _losses(self, partitions: npt.NDArray[Any], draws: _Draws) -> Floats:
+        if self._merged.lacks_items:
+            return loss_matrix(partitions, self._merged.take(draws.rows), self._record)
         return unscaled_losses(partitions, draws.labels, draws.n_clusters, self._loss)
 
     def _placed(self, draws: _Draws, partitions: Labels) -> Placed:

@@ -712,7 +712,7 @@ def particles(
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
     return find_particles(
-        as_draws(draws),
+        as_draws(draws, lacking=True),
         n_particles,
         loss,
         max_particles=max_particles,

@@ -204,7 +204,9 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     long_name = "Monte Carlo standard error of the posterior similarity"
     if isinstance(source, PairSimilarity) and source.errors is not None:
         return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(long_name=long_name)
-    draws = source.as_draws()
-    errors = draws.samples.probability_errors(draws.shared_similarity, similarity_errors(draws))
+    draws = source.as_draws(lacking=True)
+    errors = similarity_errors(draws)
+    if not draws.lacks_items:  # whose errors are of as many runs as have both items
+        errors = draws.samples.probability_errors(draws.shared_similarity, errors)
     np.fill_diagonal(errors, 0.0 * np.diagonal(errors))  # unknown errors stay unknown
     return draws.items.pair_array(errors, "psm_mcse").assign_attrs(long_name=long_name, n_draws=draws.n_draws)

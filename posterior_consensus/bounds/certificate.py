@@ -118,7 +118,7 @@ def quick_bound(draws: PairSource, loss: Loss, incumbent: Labels, n_starts: int)
     None for other losses, and for more items than the memory budget allows: 5,000 by default.
     """
     record = loss.as_binder()
-    if record is None or not memory.fits(_BYTES_WITH_TRIANGLES * draws.n_items**2):
+    if record is None or _lacks_items(draws) or not memory.fits(_BYTES_WITH_TRIANGLES * draws.n_items**2):
         return None
     seconds = _SECONDS_A_PAIR * n_starts * draws.n_items**2
     return binder_bound(draws, record, incumbent, budget=WorkBudget(seconds)).value
@@ -289,8 +289,8 @@ def certify(
     partition = partition_of(draws, partition)
     source = as_source(draws).in_fixed_order()
     record = as_loss(loss, partition, default=source.usual_loss)
-    if record.needs_draws:
-        source.as_draws(f"loss {record.name!r}")
+    if record.by_draw() is not None and (record.needs_draws or _lacks_items(source)):
+        source.as_draws(f"loss {record.name!r}" if record.needs_draws else "A bound")
     record = loss_on(source, record)
     check_seconds(seconds)
     budget = WorkBudget(_SECONDS_TO_CERTIFY) if seconds is None else Deadline(float(seconds))
@@ -332,6 +332,11 @@ def certificate_within(
     )
 
 
+def _lacks_items(source: PairSource) -> bool:
+    """Whether it has runs that lack items, whose expected losses have no bound."""
+    return source.draws is not None and source.draws.lacks_items
+
+
 def quick_certificate(
     source: PairSource, partition: Any, record: Loss, *, seconds: float | None, progressbar: bool
 ) -> tuple[Certificate | None, str]:
@@ -341,6 +346,8 @@ def quick_certificate(
     """
     if family_of(record) is None:
         return None, ""
+    if _lacks_items(source) and record.by_draw() is not None:
+        return None, "Optimality is not assessed: no bound is known for runs that lack items."
     if source.n_items * (source.n_draws or 1) > memory.LABELS_TO_BOUND:
         return None, f"No certificate was computed, because there are more than {memory.LABELS_TO_BOUND:,} labels."
     budget = WorkBudget(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))

@@ -18,6 +18,7 @@ from posterior_consensus.consensus.threshold import Threshold, pair_means, thres
 from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import doubt_of_losses, loss_and_error, loss_on
 from posterior_consensus.ensemble.partitions import Labels, alone
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, vi
@@ -30,6 +31,7 @@ from posterior_consensus.sources.conversion import as_source
 
 _WITH_NOISE = ("greedy", "enumeration", "best_draw")  # methods that call items noise
 _BY_COMPONENT = ("greedy", "exact")  # methods that search scored pairs so, and keep constraints
+_OF_COMMON_ITEMS = ("greedy", "enumeration")  # methods for runs that lack items
 
 
 def consensus_partition(
@@ -177,11 +179,12 @@ def consensus_partition(
     check_options("consensus_partition", {"method": method} | options)
     check_no_method(loss)
     asked = None if loss is None else as_loss(loss)
-    needing = [f"loss {asked.name!r}"] if asked is not None and asked.needs_draws else []
-    needing += [f"method {name!r}"] * needs_draws
+    needing = [f"method {name!r}"] * needs_draws
     chosen_by_draws = ("tau", tau), ("max_clusters", max_clusters)  # if they are "auto" or "draws"
     needing += [f"{key}={value!r}" for key, value in chosen_by_draws if isinstance(value, str)]
     source = as_source(draws, *needing).in_fixed_order()
+    if asked is not None and asked.needs_draws:
+        source.as_draws(f"loss {asked.name!r}", lacking=asked.is_linear and not asked.has_noise)
     usual = as_loss(source.usual_loss)
     given = as_loss(asked, default=vi() if usual.has_noise and method not in _WITH_NOISE else usual)
     most = _most_drawn(source, given) if max_clusters == "draws" else max_clusters
@@ -215,7 +218,8 @@ def consensus_partition(
         within, between = pair_means(source, labels)
         threshold = Threshold(tau=tau, within=within, between=between, calibrated=is_calibrated)
     judged = marked if record.has_noise else labels
-    *measured, by_draw = loss_and_error(source, judged[np.newaxis], record)
+    judge = source if posterior.draws is None else posterior
+    *measured, by_draw = loss_and_error(judge, judged[np.newaxis], record)
     expected, mcse, ess = (float(values[0]) for values in measured)
     lower_bound = candidate.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
@@ -235,7 +239,7 @@ def consensus_partition(
         records=by_record(posterior, labels),
         words=source.words,
         noise=source.items.array(marked < 0, "noise") if record.has_noise else None,
-        doubt=None if by_draw is None else doubt_of_losses(source.as_draws(), by_draw[0]),
+        doubt=None if by_draw is None else doubt_of_losses(judge.as_draws(lacking=True), by_draw[0]),
     )
 
 
@@ -293,6 +297,15 @@ def _(pairs: ScoredPairs, loss: Loss, method: str, limits: ClusterLimits, refine
     if refine is not None and pairs.constraints:
         over_all.append(f"refine={refine!r}")
     return pairs.all_pairs(over_all[0], instead) if over_all else pairs
+
+
+@_as_searched.register
+def _(runs: RunsWithMissing, loss: Loss, method: str, limits: ClusterLimits, refine: Order | None) -> PairSource:
+    if loss.by_draw() is None:
+        return runs.as_pairs()
+    runs.as_draws(f"method {method!r}", lacking=method in _OF_COMMON_ITEMS)
+    runs.as_draws(f"refine={refine!r}", lacking=refine is None)
+    return runs
 
 
 def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | None) -> float | None:

@@ -18,12 +18,28 @@ def chance_losses(draws: PartitionDraws, rows: Positions, others: Positions, los
     """Expected loss (P,) of draw `rows[p]` against draw `others[p]` if the labels of either are permuted.
 
     With the clusters' sizes fixed, B and C are, and A has the expectation of :func:`expected_joint_sums`. A loss that
-    is linear in A has its exact expectation. Another one, a ratio, is taken at the expected A.
+    is linear in A has its exact expectation. Another one, a ratio, is taken at the expected A. Of runs that lack items,
+    the sizes are those of the items in common.
     """
     arrays = loss.arrays(draws.n_items)
-    sizes = np.split(draws.backend.sizes, draws.starts[1:-1])
+    if draws.lacks_items:
+        return _chance_on_common(draws, rows, others, loss)
+    sizes = np.split(draws.cluster_sizes, draws.starts[1:-1])
     joint, own = expected_joint_sums(sizes, rows, others, arrays.h)
     return loss.scale(draws.n_items) * loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
+
+
+def _chance_on_common(draws: PartitionDraws, rows: Positions, others: Positions, loss: PartitionLoss) -> Floats:
+    h, codes, losses = loss.arrays(draws.n_items).h, draws.backend.values, np.zeros(rows.size)
+    for p, (row, other) in enumerate(zip(rows.tolist(), others.tolist(), strict=True)):
+        both = (codes[row] > 0) & (codes[other] > 0)
+        n = int(np.count_nonzero(both))
+        if n == 0:
+            continue
+        sizes = [own[own > 0] for own in (np.bincount(codes[t][both]) for t in (row, other))]
+        joint, own = expected_joint_sums(sizes, np.array([0]), np.array([1]), h[: n + 1])
+        losses[p] = loss.scale(n) * loss_kernels.combine_pairs(loss.arrays(n), joint, own[:1], own[1:])[0]
+    return losses
 
 
 def mean_chance(draws: PartitionDraws, loss: PartitionLoss) -> float:
@@ -48,7 +64,14 @@ def loss_without_structure(draws: PartitionDraws, loss: PartitionLoss) -> float:
     all partitions of few items.
     """
     n, arrays = draws.n_items, loss.arrays(draws.n_items)
-    own = float(draws.samples.mean(np.add.reduceat(arrays.h[draws.backend.sizes], draws.starts[:-1])))
+    own_sums = np.add.reduceat(arrays.h[draws.cluster_sizes], draws.starts[:-1])
+    if draws.lacks_items:
+        top, none = arrays.h[draws.n_present], np.zeros(draws.n_draws)
+        scales = draws.relative_scales(loss) * loss.scale(n)
+        trivial = np.array([(own_sums, top, own_sums, top), (none, none, own_sums, top)])
+        losses = [scales * loss_kernels.combine_on_common(arrays, np.ascontiguousarray(one.T)) for one in trivial]
+        return float(draws.samples.mean(np.stack(losses)).min())
+    own = float(draws.samples.mean(own_sums))
     joint, partition, drawn = np.array([(own, arrays.h[n], own), (n * arrays.h[1], n * arrays.h[1], own)]).T.copy()
     return float(loss.scale(n) * loss_kernels.combine_pairs(arrays, joint, partition, drawn).min())
 

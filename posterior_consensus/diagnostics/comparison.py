@@ -149,7 +149,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     one    0.375
     Name: difference, dtype: float64
     """
-    draws, named = as_draws(draws).in_fixed_order(), named_partitions(partitions, "partitions")
+    draws, named = as_draws(draws, lacking=True).in_fixed_order(), named_partitions(partitions, "partitions")
     if not named:
         raise ValueError("`partitions` must hold at least one partition; got none.")
     record = as_loss(loss, *named.values(), kind=PartitionLoss)

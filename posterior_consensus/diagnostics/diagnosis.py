@@ -142,7 +142,7 @@ def diagnose(
     if isinstance(draws, Layers):
         return run(draws.joint(), partition, layers=draws)
     with opened(draws) as (data, where):
-        taken = find_source(data, where).source.as_draws()
+        taken = find_source(data, where).source.as_draws(lacking=True)
         logs = log_of_draws(data, taken)
     return run(taken, own_partition(draws, partition), logs=logs)
 
@@ -166,6 +166,11 @@ def diagnose_within(
     plain, samples = draws.as_sampled(), draws.samples
     whole = plain.of_some_items()
     labels = central_draw(plain, whole[1], record) if partition is None else draws.as_labels(partition)
+    if partition is None and draws.lacks_items:
+        raise ValueError(
+            "`partition` must be given for runs that lack items, none of which is a partition of all; got None. Give "
+            "the consensus: diagnose(runs, consensus_partition(runs))."
+        )
     whose = f"central {samples.words.draw}" if partition is None else "consensus"
     name = f"distance to {whose}"
     own = size_traces(plain) if layers is None else layer_traces(layers, labels, record)

@@ -13,6 +13,7 @@ from posterior_consensus.ensemble.chains import ChainDifference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import all_losses
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
+from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.sentences import Sentence, advice
@@ -25,6 +26,7 @@ _PERMUTATIONS = 1_999
 _ALL = 5_000  # assignments of runs to groups, all of which are compared
 _MOST_RUNS = 400  # compared pair by pair
 _MISSED = 0.05  # share of the cases in which no run shows a rare answer
+_ITEMS_EQUAL = 1_000  # by which runs that lack items are the same
 _MANY = 0.1  # share of runs that are the same partition, from which this is said
 
 
@@ -79,8 +81,19 @@ def unseen(draws: PartitionDraws) -> float:
     An answer that none of N equal runs gave may come in 2 / (N + 4) of all runs, as far from theirs as by chance. With
     the share f of the most frequent partition among the runs, the error is 2 f^2 / (N + 4).
     """
-    share = np.unique(draws.backend.fingerprints(), return_counts=True)[1].max() / draws.n_draws
+    share = _most_equal(draws) / draws.n_draws
     return float(2 * share**2 / (draws.n_draws + 4))
+
+
+def _most_equal(draws: PartitionDraws) -> int:
+    """Number of runs of the most frequent partition; of runs that lack items, most that one has no distance from.
+
+    These are compared on the items in common, of 1,000 items if there are more.
+    """
+    if draws.lacks_items:
+        some = draws.of_some_items(_ITEMS_EQUAL)[1]
+        return int((all_losses(some, binder()) == 0).sum(axis=1).max())
+    return int(np.unique(draws.backend.fingerprints(), return_counts=True)[1].max())
 
 
 def compared_runs(draws: PartitionDraws) -> PartitionDraws:
@@ -139,7 +152,7 @@ def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss)
     ----------
     .. [1] Rizzo and Szekely (2010), Annals of Applied Statistics 4(2), 1034-1055. https://doi.org/10.1214/09-AOAS245
     """
-    most_equal = int(np.unique(draws.backend.fingerprints(), return_counts=True)[1].max())
+    most_equal = _most_equal(compared_runs(draws) if draws.lacks_items else draws)
     group = np.unique(draws.samples.chain, return_inverse=True)[1]
     if draws.n_draws > _MOST_RUNS:  # the runs are in an order of their own, so that these are some at random
         kept = np.sort(np.concatenate([rows[: _share(rows.size, group.size)] for rows in draws.samples.chains]))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import ConsensusPartition
@@ -93,12 +94,23 @@ def _fit(draws: PartitionDraws, labels: Labels, loss: PartitionLoss) -> Floats:
 
 def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     """For each run, mean over items of the Jaccard similarity of their cluster in the partition to that in the run."""
+    if draws.lacks_items:
+        return np.array([_agreement_of_some(labels, run) for run in draws.backend.values])
     sizes, width, found = np.bincount(labels), int(draws.backend.n_clusters.max()), np.empty(draws.n_draws)
     for rows, runs in draws.backend.blocks(1):
         cells, common = np.unique(labels.astype(np.int64) * width + runs[0], return_counts=True)
         own, other = np.divmod(cells, width)
         found[rows] = (common * (common / (sizes[own] + np.bincount(runs[0])[other] - common))).sum()
     return found / labels.size
+
+
+def _agreement_of_some(labels: Labels, codes: npt.NDArray[Any]) -> float:
+    """Agreement of a run that lacks the items of code 0, of the others; NaN if it has none."""
+    there = codes > 0
+    own, other, width = labels[there].astype(np.int64), codes[there].astype(np.int64), int(codes.max()) + 1
+    cells, common = np.unique(own * width + other, return_counts=True)
+    either = np.bincount(own, minlength=1)[cells // width] + np.bincount(other, minlength=1)[cells % width] - common
+    return float((common * (common / either)).sum() / own.size) if own.size else np.nan
 
 
 def _changes_without_run(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss) -> Floats:

@@ -35,15 +35,19 @@ _FEW = 10  # layers without an order, of which all pairs are followed
 
 def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
     """Traces (n_draws,) of functions of the cluster sizes, with their units."""
-    n, sizes = draws.n_items, draws.backend.sizes
+    n, sizes, present = draws.n_items, draws.cluster_sizes, draws.n_present
     first = draws.starts[:-1]
     together = pairs_together(draws)
-    entropy = (information(n)[n] - np.add.reduceat(information(n)[sizes], first)) / n
+    entropy = (information(n)[present] - np.add.reduceat(information(n)[sizes], first)) / np.maximum(present, 1)
+    of_pairs = pairs(n)[present]
     return {
         "number of clusters": (draws.n_clusters.astype(np.float64), ""),
         "entropy of sizes": (np.maximum(entropy, 0.0), "bits"),
-        "largest cluster": (np.maximum.reduceat(sizes, first) / n, "share of items"),
-        "mean co-clustering": (together / pairs(n)[n] if n > 1 else np.full(draws.n_draws, np.nan), "share of pairs"),
+        "largest cluster": (np.maximum.reduceat(sizes, first) / np.maximum(present, 1), "share of items"),
+        "mean co-clustering": (
+            np.divide(together, of_pairs, out=np.full(draws.n_draws, np.nan), where=of_pairs > 0),
+            "share of pairs",
+        ),
     }
 
 
@@ -106,8 +110,13 @@ def _differ_on(labels: npt.NDArray[Any], items: slice, rows: Positions, others: 
 
 
 def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> Positions:
-    """Positions (at most n_pairs, 2) of pairs of items that are co-clustered in some draws only."""
+    """Positions (at most n_pairs, 2) of pairs of items that are co-clustered in some draws only.
+
+    None are followed along runs that lack items.
+    """
     n = draws.n_items
+    if draws.lacks_items:
+        return np.empty((0, 2), np.intp)
     if n * (n - 1) // 2 <= _CANDIDATE_PAIRS:
         candidates = np.stack(np.triu_indices(n, 1), axis=1)
     else:

@@ -1,5 +1,6 @@
 """How far chains agree on the partition: its variance and effective sample size, the pair that differs most, energy."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,13 +10,14 @@ from scipy.special import stdtrit
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.r_hat import half_chains
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.record import pairs
 from posterior_consensus.results import stored_as
-from posterior_consensus.runtime.aliases import Floats
+from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _BAD = 0.1  # difference of two chains
@@ -23,7 +25,7 @@ _BAD = 0.1  # difference of two chains
 
 def pairs_together(draws: PartitionDraws) -> Floats:
     """Number of co-clustered pairs of items in each draw, (n_draws,)."""
-    together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.backend.sizes], draws.starts[:-1])
+    together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.cluster_sizes], draws.starts[:-1])
     return together
 
 
@@ -53,6 +55,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
     and R-hat = sqrt(((L - 1) / L W + B / L) / W), with chains split as in [2]_. As the entries are 0 or 1, ||A_t||^2 is
     the number of co-clustered pairs, sum_k n_k (n_k - 1) / 2: half the sum of squared cluster sizes, less n / 2. For
     two items it is the split R-hat of their indicator. Independent runs are one sample of L = N runs, without R-hat.
+    For runs that lack items all are NaN.
 
     References
     ----------
@@ -62,7 +65,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
     """
     halves = half_chains(draws.samples) if draws.samples.series else np.arange(draws.n_draws)[np.newaxis]
     n_halves, length = halves.shape
-    if length < 2:
+    if length < 2 or draws.lacks_items:
         return PartitionVariance(np.nan, np.nan, np.nan)
     by_tile, pooled, _, _ = coclustering.compare_groups(*group_planes(draws, list(halves)), draws.n_items)
     squares = by_tile.sum(axis=0)
@@ -158,23 +161,52 @@ class ChainDifference:
 
 
 def largest_difference(draws: PartitionDraws) -> ChainDifference:
-    """Return the largest difference between the similarity matrices of two chains, and where it is."""
+    """Return the largest difference between the similarity matrices of two chains, and where it is.
+
+    Of runs that lack items, each group's runs with both items count.
+    """
     chains = draws.samples.chains
     if len(chains) < 2 or draws.n_items < 2:
         return ChainDifference(np.nan, np.nan)
+    if isinstance(draws, RunsWithMissing):
+        return _difference_of_some(draws)
     _, _, widest, where = coclustering.compare_groups(*group_planes(draws, chains), draws.n_items)
     first, second = where[widest.argmax()].tolist()
     columns = draws.backend.columns(np.array([first, second]))
     together = (columns[0] == columns[1]).astype(np.float64)
+    return _difference_on(draws.samples, chains, (first, second), together)
+
+
+def _difference_of_some(draws: RunsWithMissing) -> ChainDifference:
+    """:func:`largest_difference` of groups of runs that lack items; NaN if no two groups have runs of one pair."""
+    low, high = np.full((2, draws.n_items, draws.n_items), np.nan)
+    for rows in draws.samples.chains:
+        together, held = draws.take(rows).pair_counts()
+        share = np.divide(together, held, out=np.full(held.shape, np.nan), where=held > 0)
+        low, high = np.fmin(low, share), np.fmax(high, share)
+    wide = np.triu(high - low, 1)
+    if np.isnan(wide).all():
+        return ChainDifference(np.nan, np.nan)
+    first, second = (int(at) for at in np.unravel_index(np.nanargmax(wide), wide.shape))
+    one, other = draws.backend.columns(np.array([first, second]))
+    both = (one > 0) & (other > 0)
+    samples = draws.samples.take(np.flatnonzero(both))
+    return _difference_on(samples, samples.chains, (first, second), (one == other)[both].astype(np.float64))
+
+
+def _difference_on(
+    samples: Samples, chains: Sequence[Positions], items: tuple[int, int], together: Floats
+) -> ChainDifference:
+    """Difference of two chains' shares of the draws (N,) in which two items are together."""
     shares = np.array([together[rows].mean() for rows in chains])
     low, high = int(shares.argmin()), int(shares.argmax())
     if low == high:  # all chains have equal shares
         high = 1
     return ChainDifference(
         size=float(shares[high] - shares[low]),
-        mcse=_error_of_difference(draws.samples, together, shares, (low, high)),
-        items=(first, second),
-        chains=(draws.samples.chain.item(chains[low][0]), draws.samples.chain.item(chains[high][0])),
+        mcse=_error_of_difference(samples, together, shares, (low, high)),
+        items=items,
+        chains=(samples.chain.item(chains[low][0]), samples.chain.item(chains[high][0])),
         shares=(float(shares[low]), float(shares[high])),
     )
 

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.items import Clusters, Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, Result
 from posterior_consensus.ensemble.links import own_and_nearest_by_counts, own_and_nearest_of, own_links
 from posterior_consensus.ensemble.memberships import Memberships, Pairs, has_small_clusters
-from posterior_consensus.ensemble.partitions import Labels, distinct_rows
+from posterior_consensus.ensemble.partitions import Labels, canonical_rows, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
@@ -77,10 +77,11 @@ class PairSource(ABC, display.Shown):
         return None
 
     @abstractmethod
-    def as_draws(self, what: str = "This") -> PartitionDraws:
+    def as_draws(self, what: str = "This", *, lacking: bool = False) -> PartitionDraws:
         """Return the draws, or raise ValueError that names `what`, which needs them, what came, and the next step.
 
-        `what` begins the sentence: "loss 'vi'", "method 'kcc'", "`links`" or "This".
+        `what` begins the sentence: "loss 'vi'", "method 'kcc'", "`links`" or "This". If `lacking`, runs that lack items
+        will do.
         """
 
     @property
@@ -225,7 +226,8 @@ class PartitionDraws(PairSource):
     """Posterior draws of a partition, or independent runs, as labels numbered by first appearance.
 
     Returned by :func:`as_partition_draws` and :func:`as_runs`. Two kinds descend from it, which every function takes
-    that takes draws: :class:`AllocationDraws` and :class:`NoisyRuns`.
+    that takes draws: :class:`AllocationDraws` and :class:`NoisyRuns`. A third, :class:`RunsWithMissing`, is taken where
+    a loss of the items in common is enough.
 
     Attributes
     ----------
@@ -242,6 +244,8 @@ class PartitionDraws(PairSource):
         Number of clusters of each draw.
     has_noise : bool
         Whether draws may call items noise.
+    lacks_items : bool
+        Whether draws may lack items.
     weights : ndarray of shape (n_draws,), dtype float64
         Weight of each draw; they sum to 1.
     """
@@ -251,6 +255,7 @@ class PartitionDraws(PairSource):
     backend: LabelBackend
 
     has_noise: ClassVar[bool] = False
+    lacks_items: ClassVar[bool] = False
     usual_loss: ClassVar[str] = "vi"
 
     @classmethod
@@ -299,6 +304,24 @@ class PartitionDraws(PairSource):
         return None
 
     @property
+    def cluster_sizes(self) -> npt.NDArray[np.int32]:
+        """Number of items (R,) of each cluster of each draw, stacked; 0 for the row of items that a run lacks."""
+        return self.backend.sizes
+
+    @property
+    def n_present(self) -> npt.NDArray[np.int64]:
+        """Number of items (n_draws,) that each draw has."""
+        return np.full(self.n_draws, self.n_items)
+
+    def relative_scales(self, loss: PartitionLoss) -> Floats:
+        """Factor (n_draws,) of each draw's part in an expected loss, which differs from 1 where draws lack items."""
+        return np.ones(self.n_draws)
+
+    def canonical(self, codes: npt.NDArray[Any], n_codes: int) -> ArrayLabels:
+        """Number labels (N, n) below `n_codes` by first appearance, as `backend` does."""
+        return ArrayLabels(*canonical_rows(codes, n_codes))
+
+    @property
     def starts(self) -> npt.NDArray[np.int64]:
         """First row of each draw (n_draws + 1,) where the clusters of all draws are stacked."""
         return self.backend.starts
@@ -334,7 +357,7 @@ class PartitionDraws(PairSource):
         """The draws."""
         return self
 
-    def as_draws(self, what: str = "This") -> Self:
+    def as_draws(self, what: str = "This", *, lacking: bool = False) -> Self:
         """Return the draws, which `what` needs."""
         return self
 
@@ -597,7 +620,7 @@ class PartitionDraws(PairSource):
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of each item's similarities to the other members of each cluster, and their divisor."""
         links = np.empty((self.n_items, int(labels.max()) + 1))
-        for items, similarities in self.map_links(labels, _links_alone):
+        for items, similarities in self.map_links(labels, links_alone):
             links[items] = similarities
         return links, self.samples.addends[1]
 
@@ -695,6 +718,6 @@ def apply_to_links(
     return function(links, own, total, *arguments)
 
 
-def _links_alone(links: Floats, labels: npt.NDArray[Any], total: float) -> Floats:
+def links_alone(links: Floats, labels: npt.NDArray[Any], total: float) -> Floats:
     """Return the links themselves."""
     return links

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.pairs import RunsWithMissing
 from posterior_consensus.ensemble.partitions import Labels, alone, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.r_hat import doubt_of
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
@@ -25,8 +25,13 @@ _AT_ONCE = 256  # rows of a matrix of losses
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss | NoiseLoss) -> Floats:
     """Return the loss of every partition (P, n) against every draw, (P, N).
 
-    For a loss with noise, labels of -1 are noise.
+    For a loss with noise, labels of -1 are noise. Of runs that lack items, it is the loss of those that they have, and
+    labels of -1 are items that a partition lacks.
     """
+    if draws.lacks_items:
+        pairs = np.stack([one.ravel() for one in np.indices((len(partitions), draws.n_draws))], axis=1)
+        found = _losses_on_common(partitions + np.int32(1), draws, pairs, loss)
+        return _with_unknown(found.reshape(-1, draws.n_draws), draws.weights)
     if isinstance(loss, NoiseLoss):
         if draws.has_noise or partitions.min() < 0:
             return _losses_with_noise(partitions, draws, loss)
@@ -35,6 +40,36 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     joint, drawn = counting.joint_sums(draws.backend, partitions, arrays.h)
     own = contingency.size_sums(counting.alike(partitions, n_clusters, draws.backend.dtype), n_clusters, arrays.h)
     return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, own, drawn)
+
+
+def _losses_on_common(
+    codes: npt.NDArray[Any], draws: PartitionDraws, pairs: npt.NDArray[np.intp], loss: PartitionLoss | NoiseLoss
+) -> Floats:
+    """Losses (M,) of label vectors `codes[p]` against draw `t`, for each row (p, t) of pairs, of the items in common.
+
+    Code 0 is an item that the label vector lacks. NaN without items in common.
+    """
+    if isinstance(loss, NoiseLoss):
+        raise ValueError(
+            "`loss` must be a loss without noise for runs that lack items, such as 'vi' or 'binder'; got "
+            f"{loss.name!r}. With 'vi', each item that a run calls noise is a cluster of its own in that run."
+        )
+    arrays = loss.arrays(draws.n_items)
+    sums = contingency.sums_on_common(codes, draws.backend.values, draws.backend.n_clusters, pairs, arrays.h)
+    numbers, which = np.unique(sums[:, 3].astype(np.intp), return_inverse=True)
+    scales = np.array([loss.scale(int(number)) if number else np.nan for number in numbers])
+    sums[:, 3] = arrays.h[numbers][which]
+    return np.asarray(scales[which] * loss_kernels.combine_on_common(arrays, sums))
+
+
+def _with_unknown(losses: Floats, weights: Floats) -> Floats:
+    """Losses (P, N) with the mean of the known ones in place of NaN, of runs without items in common."""
+    unknown = np.isnan(losses)
+    for row, gaps in zip(losses, unknown, strict=True):
+        if gaps.any():
+            known = weights * ~gaps
+            row[gaps] = known @ np.nan_to_num(row) / known.sum() if known.any() else 0.0
+    return losses
 
 
 def labels_for(draws: PartitionDraws, loss: Loss) -> npt.NDArray[Any]:
@@ -69,6 +104,8 @@ def _losses_with_noise(partitions: npt.NDArray[Any], draws: PartitionDraws, loss
 
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of some draws, by row number, against every draw, (rows.size, N)."""
+    if draws.lacks_items:
+        return loss_matrix(draws.marked_labels(rows), draws, loss)
     arrays = loss.arrays(draws.n_items)
     joint, drawn = counting.joint_sums_of_draws(draws.backend, rows, arrays.h)
     return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, drawn[rows], drawn)
@@ -92,6 +129,8 @@ def paired_losses(
     draws: PartitionDraws, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], loss: PartitionLoss
 ) -> Floats:
     """Return the loss (P,) of draw `rows[p]` against draw `others[p]`, for each p."""
+    if draws.lacks_items:
+        return _losses_on_common(draws.backend.values, draws, np.stack([rows, others], axis=1), loss)
     arrays = loss.arrays(draws.n_items)
     joint = counting.paired_joint_sums(draws.backend, rows, others, arrays.h)
     own = counting.size_sums(draws.backend, arrays.h)
@@ -100,6 +139,13 @@ def paired_losses(
 
 def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss (N, N) of every draw against every draw; symmetric if B and C count alike."""
+    if draws.lacks_items and loss.is_symmetric:
+        losses, (one, other) = np.zeros((draws.n_draws,) * 2), np.triu_indices(draws.n_draws)
+        losses[one, other] = losses[other, one] = paired_losses(draws, one, other, loss)
+        losses = _with_unknown(losses, np.ones(draws.n_draws))
+        return (losses + losses.T) / 2
+    if draws.lacks_items:
+        return loss_matrix(draws.labels, draws, loss)
     arrays = loss.arrays(draws.n_items)
     losses = counting.all_joint_sums(draws.backend, arrays.h)
     own = counting.size_sums(draws.backend, arrays.h)
@@ -142,7 +188,7 @@ def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> F
     """Return the expected loss (P,) of every partition (P, n)."""
     by_draw = loss.by_draw()
     if by_draw is not None and (source.counted_draws is not None or loss.needs_draws):
-        draws = source.as_draws(f"loss {loss.name!r}")
+        draws = source.as_draws(f"loss {loss.name!r}", lacking=True)
         return draws.samples.mean(loss_matrix(partitions, draws, by_draw))
     return loss_of_pairs(source, partitions, loss)
 
@@ -166,7 +212,7 @@ def least_loss(
 def judged_labels(source: PairSource, partition: Any, loss: Loss, name: str = "partition") -> Labels:
     """Labels (n,) of a partition for a loss, -1 for noise if the loss has some; raise ValueError if it lacks draws."""
     if loss.needs_draws:
-        source.as_draws(f"loss {loss.name!r}")
+        source.as_draws(f"loss {loss.name!r}", lacking=True)
     return source.items.as_marked_labels(partition, name) if loss.has_noise else source.as_labels(partition, name)
 
 

@@ -1,8 +1,8 @@
-"""A similarity matrix alone, and one of runs that lack items."""
+"""A similarity matrix alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
@@ -17,7 +17,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats
 
 _LOSSES_OF_PAIRS = "loss='binder' or loss='vi_lower_bound', which need similarities only"
-_OF_SHARES = "consensus_partition, item_uncertainty, certify, cluster_merges and plot_psm take them"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +55,7 @@ class PairSimilarity(PairSource):
         """What draws are called; "draws" where they are unknown."""
         return DRAWS if self.samples is None else self.samples.words
 
-    def as_draws(self, what: str = "This") -> NoReturn:
+    def as_draws(self, what: str = "This", *, lacking: bool = False) -> NoReturn:
         """Raise ValueError: a matrix has no draws."""
         losses = f", or choose {_LOSSES_OF_PAIRS}" * what.startswith("loss ")
         raise ValueError(
@@ -132,50 +131,3 @@ class PairSimilarity(PairSource):
             return [("standard errors", unknown)]
         known = f"median {np.nanmedian(above):.2g}, largest {np.nanmax(above):.2g}"
         return [("standard errors", f"{known}; {unknown}" if np.isnan(above).any() else known)]
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RunsWithMissing(PairSimilarity):
-    """Shares of the runs that have both items of a pair, returned by :func:`as_runs` for runs with missing items.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n_runs, n_items), dtype int64
-        Labels of the runs, -1 for an item that a run did not have.
-    """
-
-    samples: Samples
-    labels: npt.NDArray[np.int64]
-
-    def as_draws(self, what: str = "This") -> NoReturn:
-        """Raise ValueError: runs of some items are no partitions of all."""
-        instead = "Choose " + _LOSSES_OF_PAIRS if what.startswith("loss ") else _OF_SHARES
-        raise ValueError(
-            f"{what} needs runs that have all items; got runs with missing ones, which have shares of pairs, but no "
-            f"partitions. {instead}."
-        )
-
-    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
-        """Select items by position."""
-        return replace(super().of_items(at), labels=self.labels[:, at])
-
-    def jackknife(self, value: Callable[[PairSource], Floats]) -> Floats:
-        """Pseudo-values (..., R) of ``value(similarities)``, from the similarities without each of the R runs.
-
-        NaN if only one run has a pair.
-        """
-        of_all = value(self)
-        without = np.stack([value(one) for one in self._without_each()], axis=-1)
-        return of_all[..., np.newaxis] + (len(self.labels) - 1) * (of_all[..., np.newaxis] - without)
-
-    def _without_each(self) -> Iterator[PairSimilarity]:
-        present = self.labels >= 0
-        held = present.T.astype(np.float64) @ present
-        for labels in self.labels:
-            there = np.flatnonzero(labels >= 0)
-            values, own = self.values.copy(), np.ix_(there, there)
-            together = labels[there, np.newaxis] == labels[there]
-            with np.errstate(invalid="ignore"):
-                values[own] = (held[own] * values[own] - together) / (held[own] - 1)
-            np.fill_diagonal(values, 1.0)
-            yield PairSimilarity(self.items, values)

@@ -105,7 +105,7 @@ class ScoredPairs(PairSource):
     unscored: float = 0.0
     constraints: PairConstraints = field(default_factory=PairConstraints)
 
-    def as_draws(self, what: str = "This") -> NoReturn:
+    def as_draws(self, what: str = "This", *, lacking: bool = False) -> NoReturn:
         """Raise ValueError: scored pairs have no draws."""
         instead = {"loss": "Choose loss='binder'", "method": "Choose method='greedy'"}.get(
             what.partition(" ")[0],

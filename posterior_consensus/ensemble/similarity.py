@@ -11,6 +11,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.labels import slices
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats
@@ -29,12 +31,15 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
     """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws.
 
     Each independent run is a batch with a factor f_t, and the entries are 0 or 1. With p the similarity and q the one
-    under weights f_t^2 / F of sum 1, the squared error sum_t f_t^2 (a_t - p)^2 is F (q (1 - 2 p) + p^2).
+    under weights f_t^2 / F of sum 1, the squared error sum_t f_t^2 (a_t - p)^2 is F (q (1 - 2 p) + p^2). Runs that lack
+    items count for a pair if they have both.
     """
     what = f"Standard errors of the similarity matrix of {draws.n_items:,} items"  # from batches, and from chains
     memory.check(16 * draws.n_items**2, what, "Take the errors of some items: `of_items`.")
     if not draws.samples.has_errors:
         return np.full((draws.n_items, draws.n_items), np.nan)
+    if isinstance(draws, RunsWithMissing):
+        return errors_of_shares(draws.samples, draws.shared_similarity, draws.pair_counts()[1])
     if draws.counted_draws is not None and not draws.samples.series:
         squares = np.square([factor for _, factor in draws.samples.batch_factors()])
         if np.isnan(squares).any():
@@ -54,6 +59,15 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
         of_batches, of_chains = (factor * part[rows] for factor, part in zip(factors, spread, strict=True))
         errors[rows] = np.sqrt(samples.by_chains_if_they_differ(of_batches, of_chains))
     return errors
+
+
+def errors_of_shares(samples: Samples, values: Floats, held: Floats) -> Floats:
+    """Standard errors (n, n) of shares of `held` independent runs; NaN for fewer than two."""
+    several = held > 1
+    spread = np.divide(values * (1 - values), held - 1, out=np.zeros(values.shape), where=several)
+    errors = samples.probability_errors(values, np.sqrt(spread), held)
+    np.fill_diagonal(errors, 0.0)
+    return np.where(several, errors, np.nan)
 
 
 def similarity_operator(source: PairSource) -> LinearOperator:

@@ -11,7 +11,7 @@ from posterior_consensus.kernels.cells import Dense, Sparse, State, _count_spars
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.moves import best_cluster
 from posterior_consensus.kernels.scores import score_item
-from posterior_consensus.kernels.tables import SPLITS, ZEALOUS, Search, expected_losses, level, move
+from posterior_consensus.kernels.tables import SPLITS, ZEALOUS, Search, expected_losses, lacks_items, level, move
 
 _MERGE_ONE_IN = 64  # clusters that merge in one step, in pairs, if the loss is linear
 _NOWHERE = np.int64(-1)
@@ -37,7 +37,7 @@ def _unions_dense(state, search, members, gains, partners):
     n_pairs = n_clusters * (n_clusters - 1) // 2
     all_gains, deltas, owns = np.zeros(n_pairs), np.zeros(n_pairs), np.empty(n_pairs)
     there = np.empty(n_clusters, np.int64)
-    linear, is_ratio = is_linear(loss), has_denominator(loss)
+    linear, is_ratio, lacking = is_linear(loss), has_denominator(loss), lacks_items(slopes)
     before = 0.0
     for k in range(n_clusters):
         before += h[state.sizes[k]]
@@ -50,7 +50,14 @@ def _unions_dense(state, search, members, gains, partners):
             return
         weight = slopes.a[t] if linear else 1.0
         target = all_gains if linear else deltas
-        for row in range(starts[t], starts[t + 1]):
+        if lacking:
+            lacked = state.counts[starts[t]]
+            for other in range(n_clusters):
+                y = state.sizes[other] - lacked[other]
+                for k in range(other):
+                    x = state.sizes[k] - lacked[k]
+                    all_gains[_place(k, other)] += slopes.b[t + 1] * (h[x + y] - h[x] - h[y])
+        for row in range(starts[t] + lacking, starts[t + 1]):
             counts = state.counts[row]
             found = 0
             for k in range(n_clusters):
@@ -71,7 +78,7 @@ def _unions_dense(state, search, members, gains, partners):
     for k in range(n_clusters):
         for other in range(k + 1, n_clusters):
             place = _place(k, other)
-            gain = all_gains[place] + (slopes.b[0] * owns[place] if linear else 0.0)
+            gain = all_gains[place] + (slopes.b[0] * owns[place] if linear and not lacking else 0.0)
             if gain < gains[k]:
                 gains[k], partners[k] = gain, other
 

@@ -255,6 +255,92 @@ def paired_joint_sums(
 
 
 @inner
+def _common_by_cells(codes, others, n_clusters, width, h, cells, sizes):
+    """Sums of h over the cells, rows and columns of a table without its first row and column, and its total.
+
+    It visits every cell; `cells` and `sizes`, all 0 before and after, are scratch.
+    """
+    joint, rows, columns, total = 0.0, 0.0, 0.0, 0
+    for i in range(codes.size):
+        cells[np.int64(codes[i]) * width + np.int64(others[i])] += 1
+    for k in range(n_clusters):
+        size = 0
+        for cluster in range(width):
+            count = cells[k * width + cluster]
+            cells[k * width + cluster] = 0
+            if k > 0 and cluster > 0:
+                joint += h[count]
+                size += count
+                sizes[cluster] += count
+        rows += h[size]
+        total += size
+    for cluster in range(width):
+        columns += h[sizes[cluster]]
+        sizes[cluster] = 0
+    return joint, rows, columns, total
+
+
+@inner
+def _common_by_items(codes, order, sizes, h, counts, members):
+    """What _common_by_cells returns, visiting items cluster by cluster; `counts` and `members` are scratch."""
+    joint, rows, columns, total = 0.0, 0.0, 0.0, 0
+    end = sizes[0]
+    for cluster in range(1, sizes.size):
+        first, end = end, end + sizes[cluster]
+        size = 0
+        for s in range(first, end):
+            k = codes[order[s]]
+            if k > 0:
+                counts[k] += 1
+                members[k] += 1
+                size += 1
+        for s in range(first, end):
+            k = codes[order[s]]
+            joint += h[counts[k]]
+            counts[k] = 0
+        columns += h[size]
+        total += size
+    for k in range(members.size):
+        rows += h[members[k]]
+        members[k] = 0
+    return joint, rows, columns, total
+
+
+@jit
+def _sums_on_common(first, last, vectors, draws, pairs, h, sums):
+    partitions, n_clusters, most = vectors
+    labels, n_draw_clusters, widest = draws
+    n_items = labels.shape[1]
+    counts, members, sizes = np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(widest, np.int64)
+    cells, order = np.zeros(min(most * widest, 16 * n_items), np.int64), np.empty(n_items, np.int64)
+    for m in range(first, last):
+        p, t = pairs[m]
+        width = n_draw_clusters[t]
+        if n_clusters[p] * width <= cells.size:
+            found = _common_by_cells(partitions[p], labels[t], n_clusters[p], width, h, cells, sizes)
+        else:
+            _sort_items(labels[t], width, sizes, order)
+            found = _common_by_items(partitions[p], order, sizes[:width], h, counts, members)
+            sizes[:width] = 0
+        sums[m, 0], sums[m, 1], sums[m, 2], sums[m, 3] = found
+
+
+def sums_on_common(
+    partitions: np.ndarray, labels: np.ndarray, n_clusters: np.ndarray, pairs: np.ndarray, h: np.ndarray
+) -> np.ndarray:
+    """Sums of h over the tables of partitions (P, n) with draws (N, n), of the items that both have: (M, 4).
+
+    Label 0 is an item that a partition or draw lacks. Row m is of partition and draw `pairs[m]`: the sums over the
+    joint cells, over the clusters of the partition and of the draw, and the number of items in common.
+    """
+    sums = np.empty((len(pairs), 4))
+    vectors = _vectors(partitions, partitions.max(axis=1).astype(np.int64) + 1)
+    arguments = vectors, _vectors(labels, n_clusters), pairs, h, sums
+    in_blocks(_sums_on_common, 0, len(pairs), *arguments, work=labels.shape[1])
+    return sums
+
+
+@inner
 def _expected(a, b, h):
     """E h(X) of the count X of items that clusters of a and b of n random items have in common.
 

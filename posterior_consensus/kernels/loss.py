@@ -135,3 +135,17 @@ def _combine_pairs(loss, a, b, c, losses):
     top = loss.h[-1]
     for p in range(a.size):
         losses[p] = loss_value(loss, is_ratio, top, a[p], b[p], c[p])
+
+
+def combine_on_common(loss: LinearLoss | GeneralLoss, sums: np.ndarray) -> np.ndarray:
+    """Losses (M,) from sums (M, 4) over tables, those of the partitions and of the draws, and top of each."""
+    losses = np.empty(len(sums))
+    _combine_on_common(loss, sums, losses)
+    return losses
+
+
+@jit
+def _combine_on_common(loss, sums, losses):
+    is_ratio = has_denominator(loss)
+    for p in range(losses.size):
+        losses[p] = loss_value(loss, is_ratio, sums[p, 3], sums[p, 0], sums[p, 1], sums[p, 2])

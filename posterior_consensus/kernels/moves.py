@@ -23,7 +23,16 @@ from posterior_consensus.kernels.cells import (
 )
 from posterior_consensus.kernels.loss import LinearLoss, is_linear
 from posterior_consensus.kernels.scores import score_block, score_item
-from posterior_consensus.kernels.tables import Scores, Search, change, expected_after, level, move, set_slopes
+from posterior_consensus.kernels.tables import (
+    Scores,
+    Search,
+    change,
+    expected_after,
+    lacks_items,
+    level,
+    move,
+    set_slopes,
+)
 
 _BLOCK = 256  # items scored against the same tables
 _LEADERS = 4
@@ -110,6 +119,9 @@ def _staying(search, state, i):
     """What item i adds to a loss with these slopes where it is."""
     draws, slopes = search.draws, search.slopes
     k = state.partition[i]
+    if lacks_items(slopes):
+        score_item(state, draws, slopes, i, search.out)
+        return search.out.scores[k]
     score = slopes.b[0] * slopes.steps[state.sizes[k]]
     for t in range(draws.weights.size):
         score += slopes.a[t] * slopes.steps[count(state, row_of(state, draws, i, t), k)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import LANES, ROWS, add_eight, either, inner, jit
 from posterior_consensus.kernels.cells import Dense, Draws, Sparse, SparseDraws
-from posterior_consensus.kernels.tables import Scores, Scratch, Slopes
+from posterior_consensus.kernels.tables import Scores, Scratch, Slopes, lacks_items
 
 _FLUSH = 256  # draws whose scores are summed in single precision
 _HALF = LANES // 2
@@ -30,9 +30,19 @@ def _score_item_dense(state, draws, slopes, i, out):
     scores = out.scores[:used]
     scores[:] = 0.0
     staying = 0.0
+    lacking = lacks_items(slopes)
+    own = 0.0 if lacking else slopes.b[0]
     for t in range(starts.size - 1):
         row = state.counts[starts[t] + labels[t, i]]
         slope = slopes.a[t]
+        if lacking:
+            if labels[t, i] == 0:
+                continue
+            lacked, of_size = state.counts[starts[t]], slopes.b[t + 1]
+            for k in range(used):
+                scores[k] += of_size * steps[state.sizes[k] - lacked[k] + 1]
+            if old >= 0:
+                staying += of_size * steps[state.sizes[old] - lacked[old]]
         for k in range(used):
             scores[k] += slope * steps[row[k] + 1]
         if old >= 0:
@@ -42,7 +52,7 @@ def _score_item_dense(state, draws, slopes, i, out):
     n_met = 0
     for k in range(used):
         if state.sizes[k] > 0:
-            scores[k] += slopes.b[0] * steps[state.sizes[k] + (k != old)]
+            scores[k] += own * steps[state.sizes[k] + (k != old)]
             out.met[n_met] = k
             n_met += 1
     return n_met
@@ -78,7 +88,8 @@ def _score_columns(state, draws, slopes, first_item, first, sums, totals):
 
     `totals` (items, 16) receives sum_t slope_t (h(x + 1) - h(x)) over the cells x that the item would enter, then the
     same with h(x) - h(x - 1). The draws are the outer loop: the table of eight draws then stays in the first cache.
-    Sums are kept in single precision for _FLUSH draws at most, which bounds their rounding.
+    Sums are kept in single precision for _FLUSH draws at most, which bounds their rounding. Of runs that lack items,
+    each cell also has what the run's part of a cluster adds to B, and the cells of those it lacks are 0.
     """
     labels, starts, _ = draws
     steps = slopes.steps
@@ -104,6 +115,17 @@ def _score_columns(state, draws, slopes, first_item, first, sums, totals):
                         count = state.counts[row, first + k]
                         table[at + k] = slope * steps[count + 1]
                         table[at + _HALF + k] = slope * steps[count]
+                if lacks_items(slopes):
+                    lacked, of_size = state.counts[starts[t + s]], slopes.b[t + s + 1]
+                    for k in range(last):
+                        size = state.sizes[first + k] - lacked[first + k]
+                        enter, stay = of_size * steps[size + 1], of_size * steps[size]
+                        at = s * most * LANES + k
+                        table[at] = table[at + _HALF] = 0.0
+                        for _ in range(starts[t + s] + 1, starts[t + s + 1]):
+                            at += LANES
+                            table[at] += enter
+                            table[at + _HALF] += stay
             if together == ROWS:
                 draws_now = t, t + 1, t + 2, t + 3, t + 4, t + 5, t + 6, t + 7
                 add_eight(flat, table, most, labels, draws_now, first_item, n_block)
@@ -124,6 +146,7 @@ def _score_block_dense(state, draws, slopes, first_item, last_item, scores, out)
     n_items = last_item - first_item
     sums, totals = np.empty((n_items, LANES), np.float32), np.empty((n_items, LANES))
     used = _n_columns(state)
+    own = 0.0 if lacks_items(slopes) else slopes.b[0]
     for i in range(first_item, last_item):
         margins[i] = np.inf
         for k in range(entering.shape[1]):
@@ -137,9 +160,9 @@ def _score_block_dense(state, draws, slopes, first_item, last_item, scores, out)
             old = state.partition[i]
             for k in range(first, min(first + _HALF, used)):
                 if k == old:
-                    staying[i] = totals[b, _HALF + k - first] + slopes.b[0] * steps[state.sizes[k]]
+                    staying[i] = totals[b, _HALF + k - first] + own * steps[state.sizes[k]]
                 elif state.sizes[k] > 0:
-                    score = totals[b, k - first] + slopes.b[0] * steps[state.sizes[k] + 1]
+                    score = totals[b, k - first] + own * steps[state.sizes[k] + 1]
                     if entering.size > 0:
                         entering[i % len(entering), k] = score
                     if score < margins[i]:

@@ -16,10 +16,14 @@ _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
 
 
 class Slopes(NamedTuple):
-    """Slopes: change of the expected loss per unit of A in each draw and of B, and items' contributions to A and B."""
+    """Slopes: change of the expected loss per unit of A in each draw and of B, and items' contributions to A and B.
+
+    Of runs that lack items, the first row of a run's table counts these, and each run has a B of its own: the sum of h
+    over the parts of the clusters that it has.
+    """
 
     a: np.ndarray  # (N,)
-    b: np.ndarray  # (1,)
+    b: np.ndarray  # (1,), or (N + 1,) of runs that lack items: the sum, and then each run's
     steps: np.ndarray  # (n + 2,), h(x + 1) - h(x), in place x + 1
 
 
@@ -54,9 +58,16 @@ class Search(NamedTuple):
     out: Scratch
 
 
-def slopes_of(loss: LinearLoss | GeneralLoss, n_draws: int) -> Slopes:
-    """Slopes with the steps of h; other fields are uninitialized."""
-    return Slopes(np.empty(n_draws), np.empty(1), np.concatenate([[0.0], np.diff(loss.h), [0.0]]))
+def slopes_of(loss: LinearLoss | GeneralLoss, n_draws: int, lacking: bool = False) -> Slopes:
+    """Slopes with the steps of h; other fields are uninitialized. Runs may lack items if the loss is linear."""
+    steps = np.concatenate([[0.0], np.diff(loss.h), [0.0]])
+    return Slopes(np.empty(n_draws), np.empty(n_draws + 1 if lacking else 1), steps)
+
+
+@inner
+def lacks_items(slopes):
+    """Whether runs lack items."""
+    return slopes.b.size > 1
 
 
 def search_of(
@@ -103,6 +114,34 @@ def expected_losses(
     return current(loss, draws, state), in_one
 
 
+def losses_of_tables(
+    draws: Draws | SparseDraws, loss: LinearLoss | GeneralLoss, state: Dense | Sparse, slopes: Slopes
+) -> tuple[float, float]:
+    """Do what :func:`expected_losses` does, also for runs that lack items, whose weights have each run's scale."""
+    return (_losses_on_common if lacks_items(slopes) else expected_losses)(draws, loss, state)
+
+
+@jit
+def _losses_on_common(draws, loss, state):
+    value, in_one = 0.0, 0.0
+    for t in range(draws.weights.size):
+        lacked = state.counts[draws.starts[t]]
+        joint, own, drawn, n_common = 0.0, 0.0, 0.0, 0
+        for k in range(lacked.size):
+            own += loss.h[state.sizes[k] - lacked[k]]
+            n_common += state.sizes[k] - lacked[k]
+        for row in state.counts[draws.starts[t] + 1 : draws.starts[t + 1]]:
+            total = 0
+            for k in range(row.size):
+                joint += loss.h[row[k]]
+                total += row[k]
+            drawn += loss.h[total]
+        top = loss.h[n_common]
+        value += draws.weights[t] * loss_value(loss, False, top, joint, own, drawn)
+        in_one += draws.weights[t] * loss_value(loss, False, top, drawn, top, drawn)
+    return value, in_one
+
+
 @jit
 def current(loss: LinearLoss | GeneralLoss, draws: Draws | SparseDraws, state: Dense | Sparse) -> float:
     """Expected loss of a partition of all items, but for the loss's scale, from the sums as they are kept."""
@@ -126,6 +165,9 @@ def set_slopes(
         return _set_slopes_here(loss, draws, state, slopes)
     slopes.a[:] = loss.numerator[1] * draws.weights
     slopes.b[0] = loss.numerator[2]
+    if slopes.b.size > 1:
+        slopes.b[1:] = loss.numerator[2] * draws.weights
+        slopes.b[0] = slopes.b[1:].sum()
     return 0.0
 
 
@@ -180,8 +222,32 @@ level = either(
 )
 
 
+def _change_on_common(state, draws, slopes, i, new):
+    steps, old = slopes.steps, np.int64(state.partition[i])
+    total = 0.0
+    for t in range(draws.weights.size):
+        if draws.labels[t, i] != 0:
+            lacked, row = state.counts[draws.starts[t]], state.counts[draws.starts[t] + draws.labels[t, i]]
+            total += slopes.b[t + 1] * (
+                steps[state.sizes[new] - lacked[new] + 1] - steps[state.sizes[old] - lacked[old]]
+            )
+            total += slopes.a[t] * (steps[row[new] + 1] - steps[row[old]])
+    return total
+
+
+def _not_kept(state, draws, slopes, i, new):
+    return 0.0
+
+
+_change_of_some = either(
+    Dense, _change_on_common, _not_kept, "Change of the loss by runs that lack items, which have dense tables."
+)
+
+
 def _change_linear(search, state, i, new, now):
     draws, slopes, steps = search.draws, search.slopes, search.slopes.steps
+    if lacks_items(slopes):
+        return _change_of_some(state, draws, slopes, i, new)
     old = np.int64(state.partition[i])
     total = slopes.b[0] * (steps[state.sizes[new] + 1] - steps[state.sizes[old]])
     for t in range(draws.weights.size):

@@ -128,7 +128,7 @@ def _components(source: PairSource, loss: PartitionLoss) -> Decomposition | None
     Items that are together in all draws are together in some optimum, and thus in a group.
     """
     draws = source.counted_draws
-    if draws is None or not has_few_pairs(draws.backend):
+    if draws is None or draws.lacks_items or not has_few_pairs(draws.backend):
         return None
     draws = draws.without_zero_weights()
     joining, separating = (loss.numerator[term] for term in "BC")

@@ -37,7 +37,7 @@ from posterior_consensus.ensemble.items import Items as Items
 from posterior_consensus.ensemble.layers import Layers as Layers
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns as NoisyRuns
 from posterior_consensus.ensemble.pairs import PairSimilarity as PairSimilarity
-from posterior_consensus.ensemble.pairs import RunsWithMissing as RunsWithMissing
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing as RunsWithMissing
 from posterior_consensus.ensemble.samples import Samples as Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs as ScoredPairs
 from posterior_consensus.experts.constraints import Constraints as Constraints

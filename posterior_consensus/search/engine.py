@@ -168,6 +168,8 @@ def _is_cheaper_over_draws(source: PairSource) -> bool:
     if source.n_draws is None:
         return False
     hard = source.counted_draws
+    if hard is not None and hard.lacks_items:  # a similarity does not say how many runs had the pair
+        return True
     too_large = 8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget()
     return too_large or (hard is not None and is_sparse(hard))
 

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.labels import ArrayLabels
-from posterior_consensus.ensemble.partitions import Labels, canonical_rows
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import ensemble, tables
 from posterior_consensus.kernels.cells import Dense, Draws, compact, searched, tables_of
 from posterior_consensus.kernels.clusters import merge
@@ -130,7 +129,7 @@ def sample_of(problem: Problem, rng: np.random.Generator) -> SampleOfDraws | Non
         rows = np.flatnonzero(times)
         samples = samples.take(rows).weighted(times[rows].astype(np.float64))
     labels = np.concatenate([part for _, part in drawn.map_blocks(_labels_of_rows, items, rows)], axis=1)
-    part = ArrayLabels(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
+    part = draws.canonical(labels, int(drawn.n_clusters[rows].max()))
     some = replace(draws, items=draws.items.take(items), samples=samples, backend=part)
     return SampleOfDraws(
         source=some, loss=loss, limits=problem.limits, items=items, of=problem, rows=rows, labels=labels
@@ -141,7 +140,9 @@ class OnBlocks(OnAll):
     """A search over all items in blocks, from a partition of some or all of them."""
 
     def __init__(self, sample: SampleOfDraws, executor: Executor, progressbar: bool) -> None:
-        self._sample, self._draws, self._executor = sample, sample.of.source.as_draws(), executor
+        self._sample, self._draws, self._executor = sample, sample.of.source.as_draws(lacking=True), executor
+        self._lacking = self._draws.lacks_items
+        self._weights = self._draws.weights * self._draws.relative_scales(sample.loss)
         self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
         self.limits = limits_in_memory(self.bytes_a_cluster, sample.of.n_clusters, self._draws.most_clusters)
         self._loss = sample.loss.arrays(self._draws.n_items)
@@ -178,9 +179,9 @@ class OnBlocks(OnAll):
         n_draws = self._draws.n_draws
         sizes = np.bincount(partition, minlength=counts.shape[1])
         state = Dense(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), counts)
-        slopes = slopes_of(self._loss, n_draws)
+        slopes = slopes_of(self._loss, n_draws, self._lacking)
         no_labels = searched(np.empty((n_draws, 0), self._draws.backend.dtype))  # which merges do without
-        draws = Draws(no_labels, self._draws.starts, self._draws.weights)
+        draws = Draws(no_labels, self._draws.starts, self._weights)
         while True:
             value, in_one = _refresh(draws, self._loss, state, slopes)
             too_many = int(np.count_nonzero(state.sizes)) > self.limits.most
@@ -198,7 +199,7 @@ class OnBlocks(OnAll):
     def _scan(self, state: Dense, slopes: Slopes) -> tuple[Dense, int]:
         """Score all items against frozen tables, move the items that gain, and return their number."""
         draws = self._draws
-        terms = self._terms(draws.starts, draws.weights, state, slopes)
+        terms = self._terms(draws.starts, self._weights, state, slopes)
         moved = 0
         blocks = draws.backend.map_blocks(_doubtful, terms, state.partition.copy(), self._doubt, self._linear)
         for items, (at, labels, staying, margins, entering) in self._tracked(blocks, "scan"):
@@ -207,7 +208,7 @@ class OnBlocks(OnAll):
             if at.size == 0:
                 continue
             partition = state.partition[items][at]
-            few, some = Draws(searched(labels), draws.starts, draws.weights), state._replace(partition=partition)
+            few, some = Draws(searched(labels), draws.starts, self._weights), state._replace(partition=partition)
             scores = Scores(staying, margins.copy(), np.zeros(at.size, int), entering)  # whose margins change
             now = 0.0 if self._linear else tables.current(self._loss, few, some)
             course = Course(now, int(np.count_nonzero(state.sizes)), state.sizes.size, 0)
@@ -227,9 +228,11 @@ class OnBlocks(OnAll):
         draws, rows, labels = self._draws, self._sample.rows, self._sample.labels
         starts = np.concatenate([[0], np.cumsum(draws.backend.n_clusters[rows])])
         width = int(of_sample.max()) + 1 + _SPARE
-        few = Draws(searched(labels), starts, self._sample.source.weights)
+        own = self._sample.source
+        few = Draws(searched(labels), starts, own.weights * own.relative_scales(self._sample.loss))
         state = tables_of(few, of_sample.copy(), width)
-        slopes, own = slopes_of(self._loss, rows.size), slopes_of(self._loss, rows.size)  # of blocks, of single items
+        # of blocks, of single items
+        slopes, single = (slopes_of(self._loss, rows.size, self._lacking) for _ in range(2))
         _refresh(few, self._sample.loss.arrays(of_sample.size), state, slopes)
         terms = self._terms(starts, few.weights, state, slopes)
         partition[:] = -1
@@ -241,7 +244,7 @@ class OnBlocks(OnAll):
             if at.size:
                 few = few._replace(labels=searched(columns[rows]))
                 state = state._replace(partition=np.full(at.size, -1, np.int32))
-                state = allocate(self._search(few, state, own), state, np.arange(at.size))
+                state = allocate(self._search(few, state, single), state, np.arange(at.size))
                 partition[items.start + at] = state.partition
                 counts = np.pad(counts, ((0, 0), (0, state.sizes.size - counts.shape[1])))
             if counted.dtype == counts.dtype:
@@ -275,7 +278,7 @@ def _refresh(draws: Draws, loss: LinearLoss | GeneralLoss, state: Dense, slopes:
     Returns the expected loss without its scale, and the loss of the partition with one cluster.
     """
     compact(draws, state)
-    value, in_one = tables.expected_losses(draws, loss, state)
+    value, in_one = tables.losses_of_tables(draws, loss, state, slopes)
     tables.set_slopes(loss, draws, state, slopes)
     return value, in_one
 

@@ -39,6 +39,7 @@ from posterior_consensus.kernels.tables import (
     SCANS,
     Scores,
     expected_losses,
+    losses_of_tables,
     search_of,
     set_slopes,
     slopes_of,
@@ -173,7 +174,7 @@ class Sample(Problem, ABC):
     @property
     def size(self) -> list[int]:
         """Number of items and of draws."""
-        return [self.items.size, len(self.source.as_draws())]
+        return [self.items.size, len(self.source.as_draws(lacking=True))]
 
     def part_of(self, labels: Labels) -> Labels:
         """A partition of all items, or of the sample, on the sample."""
@@ -189,7 +190,7 @@ class OnDraws(LocalSearch):
 
     def __init__(self, problem: Problem, stop: Stop) -> None:
         super().__init__(problem, stop)
-        draws, loss = problem.source.as_draws(), as_loss(problem.loss, kind=PartitionLoss)
+        draws, loss = problem.source.as_draws(lacking=True), as_loss(problem.loss, kind=PartitionLoss)
         stored, limits, most_drawn = draws.backend, self.limits, draws.most_clusters
         sparse = loss.is_linear and is_sparse(draws, limits.fewest)
         self._draws = draws
@@ -201,12 +202,15 @@ class OnDraws(LocalSearch):
             wanted = min(limits.most, _FAR * most_drawn) if loss.is_linear else limits.most
             self.is_capped = self.limits.most < wanted
         self._labels = searched(stored.values)
-        self._all = self._kind(self._labels, stored.starts, draws.weights)
+        self._scales = draws.relative_scales(loss)
+        self._all = self._kind(self._labels, stored.starts, draws.weights * self._scales)
 
     def cuts(self) -> list[Labels]:
         """Cuts of the average-linkage tree to start from, if the tree costs little compared with a run."""
         n_items = self._draws.n_items
         if n_items == 1 or n_items * self._labels.size > _LITTLE_TREE or not memory.fits(8 * n_items**2):
+            return []
+        if self._draws.lacks_items:
             return []
         fewest, most = self.limits.fewest, min(self.limits.most, max(self._draws.most_clusters, self.limits.fewest))
         numbers = np.unique(np.geomspace(fewest, most, _FEW_CUTS).astype(np.int64))
@@ -217,6 +221,7 @@ class OnDraws(LocalSearch):
         start = np.full(order.size, -1, np.int32)
         if from_draw:
             start[:] = self._labels[self._draws.samples.at_quantiles(random.start)]
+            start -= self._draws.lacks_items  # those that the run lacks are to be allocated
         small, middle = self._sample(random.sample), self._middle_of_run(random)
         first = self._descend(start, order, small, Depth.MERGES)
         if middle is None:
@@ -252,6 +257,8 @@ class OnDraws(LocalSearch):
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
         labels = self._labels[self._draws.samples.at_quantiles(quantile)]
+        if self._draws.lacks_items and labels[i] == 0:
+            return np.arange(labels.size) == i
         return np.asarray(labels == labels[i])
 
     def descend_on(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
@@ -271,7 +278,7 @@ class OnDraws(LocalSearch):
 
     def _some(self, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> AnyDraws:
         starts = np.concatenate([[0], np.cumsum(self._draws.backend.n_clusters[rows])])
-        return self._kind(self._labels[rows], starts, weights)
+        return self._kind(self._labels[rows], starts, weights * self._scales[rows])
 
     def _descend(
         self,
@@ -286,7 +293,15 @@ class OnDraws(LocalSearch):
         if depth is None:
             depth = Depth.CHAINS if draws.weights.size <= _CHAINED else Depth.MERGES
         value, in_one, tally = descend_draws(
-            draws, self._loss, partition, order, self.limits, self._stop, depth=depth, confirm=confirm
+            draws,
+            self._loss,
+            partition,
+            order,
+            self.limits,
+            self._stop,
+            depth=depth,
+            confirm=confirm,
+            lacking=self._draws.lacks_items,
         )
         return Optimum(numbered(partition), value, in_one, tally)
 
@@ -406,6 +421,7 @@ def descend_draws(
     *,
     depth: Depth,
     confirm: bool,
+    lacking: bool = False,
 ) -> tuple[float, float, Tally]:
     """Complete a partition and change it until no move of its kinds lowers the expected loss.
 
@@ -413,13 +429,14 @@ def descend_draws(
     `limits` are the least and the largest number of clusters. Sparse draws take a LinearLoss only. To `confirm`, the
     last scans score a loss that is not linear in A and B without approximation. Another thread may set `stop` (1,) to 1
     to have the partition as it is. Where it has more clusters than allowed, the smallest of them merge first, whatever
-    that costs.
+    that costs. If draws are `lacking` items, which are those of label 0, they are not sparse, and the loss is linear.
 
     Returned are the expected loss, but for the loss's scale; the same for the partition of one cluster; and how many
     scans, moves, merges, chains of moves, zealous updates and splits (6,) there were.
     """
     state = tables_of(draws, partition, WIDTH)
-    search = search_of(draws, loss, slopes_of(loss, draws.weights.size), state, limits, stop)
+    slopes = slopes_of(loss, draws.weights.size, lacking)
+    search = search_of(draws, loss, slopes, state, limits, stop)
     if (partition < 0).any():
         state = allocate(search, state, order)
     last_doubt = 0.0
@@ -427,7 +444,7 @@ def descend_draws(
         expected_losses(draws, loss, state)  # whose sums the steps change from here on
         last_doubt = DOUBT_OF_FIRST_ORDER / partition.size if confirm else 0.0
     state, tally = _take_steps(_OVER_DRAWS, search, state, order, last_doubt, depth, stop)
-    return *expected_losses(draws, loss, state), tally
+    return *losses_of_tables(draws, loss, state, slopes), tally
 
 
 def descend_pairs(
@@ -541,6 +558,8 @@ def numbered(partition: Labels) -> Labels:
 
 def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
     """Whether few enough cells of the tables are not zero; of few clusters that are requested there are few columns."""
+    if draws.lacks_items:
+        return False
     columns = float(draws.backend.n_clusters.mean())
     if fewest > 1:
         columns = min(columns, fewest)

@@ -125,9 +125,9 @@ def as_source(data: Any, *needing: str) -> PairSource:
     return source
 
 
-def as_draws(data: Any) -> PartitionDraws:
-    """Find the posterior like :func:`as_source`, and require draws."""
-    return as_source(data).as_draws()
+def as_draws(data: Any, *, lacking: bool = False) -> PartitionDraws:
+    """Find the posterior like :func:`as_source`, and require draws; if `lacking`, runs that lack items will do."""
+    return as_source(data).as_draws(lacking=lacking)
 
 
 def partition_of(data: Any, partition: Any, name: str = "partition") -> Any:

@@ -128,7 +128,7 @@ def as_layers(
     if isinstance(data, Layers):
         return data if ordered is None else replace(data, ordered=ordered)
     if isinstance(data, PairSource) and data.words is RUNS:
-        data = _by_group(data.as_draws("A comparison of layers, such as resolutions,"))
+        data = _by_group(data.as_draws("A comparison of layers, such as resolutions,", lacking=True))
     given = _of_each_layer(data) if var_name is None else None
     are_draws = given is not None and all(isinstance(one, PairSource) for one in given.values())
     if given is not None and (layer_dim is None or are_draws or isinstance(data, (list, tuple))):
@@ -199,7 +199,7 @@ def layer_of(data: Any, where: Where, *, progressbar: bool) -> PartitionDraws:
 
 
 def _draws_of_layer(data: Any, where: Where, *, progressbar: bool) -> PartitionDraws:
-    return find_source(data, where, progressbar=progressbar).source.as_draws("A layer")
+    return find_source(data, where, progressbar=progressbar).source.as_draws("A layer", lacking=True)
 
 
 def _variables(data: Any, where: Where, n_rest: tuple[int, int], dims: tuple[str, ...]) -> tuple[xr.Dataset, bool]:

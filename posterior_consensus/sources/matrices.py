@@ -14,10 +14,11 @@ from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Items, difference, name_or, positions
-from posterior_consensus.ensemble.pairs import PairSimilarity, RunsWithMissing
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.ensemble.similarity import errors_of_shares
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Flags, Floats
 from posterior_consensus.runtime.arguments import check_left_out, listing
@@ -338,15 +339,6 @@ def pairwise_similarity(data: Any, where: Where) -> PairSimilarity:
         return _of_present(together, present)
 
 
-def similarity_of_present(together: PartitionDraws, missing: Flags) -> RunsWithMissing:
-    """Count each pair over the runs that have both items; in `together`, missing items are alone."""
-    present = _with_alone(missing, np.zeros(missing.shape, np.uint8), 1, together.samples, together.items)
-    found, labels = _of_present(together, present), np.where(missing, -1, together.labels.astype(np.int64))
-    return RunsWithMissing(
-        items=found.items, values=found.values, errors=found.errors, samples=together.samples, labels=labels
-    )
-
-
 def _of_present(together: PartitionDraws, present: PartitionDraws) -> PairSimilarity:
     """Share of the draws that co-cluster each pair among those that contain both items, and its error."""
     n_items = together.n_items
@@ -432,7 +424,7 @@ def _batch_errors(together: PartitionDraws, present: PartitionDraws, values: Flo
     if not samples.has_errors:
         return np.full(values.shape, np.nan)
     if not samples.series and not samples.is_weighted:
-        return _errors_of_repetitions(samples, values, _n_together(present))
+        return errors_of_shares(samples, values, _n_together(present))
     equal = replace(present, samples=samples.weighted(np.ones(samples.n_draws)))
     weight_held, n_held = present.similarity(), equal.similarity()
     squares, n_batches = np.zeros(values.shape), np.zeros(values.shape)
@@ -456,12 +448,3 @@ def _batch_errors(together: PartitionDraws, present: PartitionDraws, values: Flo
     errors = samples.probability_errors(values, errors, size)
     np.fill_diagonal(errors, 0.0)
     return np.where(n_batches > 1, errors, np.nan)
-
-
-def _errors_of_repetitions(samples: Samples, values: Floats, held: Floats) -> Floats:
-    """Standard errors (n, n) of shares of `held` independent runs; NaN for fewer than two."""
-    several = held > 1
-    spread = np.divide(values * (1 - values), held - 1, out=np.zeros(values.shape), where=several)
-    errors = samples.probability_errors(values, np.sqrt(spread), held)
-    np.fill_diagonal(errors, 0.0)
-    return np.where(several, errors, np.nan)

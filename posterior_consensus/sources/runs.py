@@ -14,21 +14,20 @@ from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Items, difference
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.pairs import PairSimilarity
-from posterior_consensus.ensemble.partitions import HasDraws, as_codes, native, smallest_dtype
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_with_noise, native, smallest_dtype
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.ensemble.samples import RunSamples, Samples
-from posterior_consensus.results.display import capitalized
 from posterior_consensus.runtime.aliases import Flags
-from posterior_consensus.runtime.arguments import check_left_out, is_number, warn
+from posterior_consensus.runtime.arguments import check_left_out, is_number, listing, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.factors import are_factors, factors_of, settings_of, values_of_runs
 from posterior_consensus.sources.formats import PLAIN, is_plain, names_of
 from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
 from posterior_consensus.sources.labels import weighted_samples
-from posterior_consensus.sources.matrices import similarity_of_present
 
 _FEW = 20  # items, which a run may well separate
+_NAMED = 3  # items named in an error
 _IN_NAME = "{}"  # what runs differ in, in a pattern of their names
 _NUMBERED = re.compile("(.+)([_-])([^_-]+)([_-])[A-Za-z]*[0-9]+")  # run "leiden_0.5_3": its stem, value and number
 
@@ -56,7 +55,7 @@ def as_runs(
     weights: Any = None,
     noise: Any = None,
     missing: str | float,
-) -> PairSimilarity: ...
+) -> RunsWithMissing: ...
 
 
 def as_runs(
@@ -68,7 +67,7 @@ def as_runs(
     weights: Any = None,
     noise: Any = None,
     missing: Any = None,
-) -> PartitionDraws | PairSimilarity:
+) -> PartitionDraws:
     """Convert the labels of independent runs of clustering programs.
 
     Parameters
@@ -96,7 +95,7 @@ def as_runs(
         Several factors, as :func:`compare_factors` takes them, make a group of each setting.
     weights : array_like, dict or Series, optional
         Weight of each run, in their order or by its name, such as 12 for one Gaussian mixture beside twelve runs of
-        Leiden. By default all runs count alike. Not with `missing`.
+        Leiden. By default all runs count alike.
     noise : int or str, optional
         Label of items that a run puts into no cluster, such as -1 of HDBSCAN and BERTopic, also written ``"-1"``. Such
         an item is together with no other in this run.
@@ -194,10 +193,10 @@ def as_runs(
     for argument, label in (("noise", noise), ("missing", missing)):
         if not (label is None or is_number(label) or isinstance(label, str)):
             raise TypeError(f"`{argument}` must be one label, an integer, text or NaN; got {label!r}.")
-    if noise is not None and missing is not None:
+    if noise is not None and missing is not None and (_is_nan(noise) or _equal_to(np.array([noise]), missing)[0]):
         raise ValueError(
-            f"`noise` and `missing` must not be given both; got {_in_code(noise)} and {_in_code(missing)}. Shares of "
-            f"the runs that had both items of a pair do not say which items are noise. {capitalized(_one_of(noise))}"
+            f"`noise` and `missing` must be different labels, and NaN is missing; got {_in_code(noise)} and "
+            f"{_in_code(missing)}."
         )
     if is_made(data):
         made = {"keys": keys, "axis": axis, "noise": noise, "missing": missing}
@@ -309,7 +308,7 @@ def _pattern_of(names: npt.NDArray[Any]) -> str | None:
 Marks = Callable[[tuple[int, ...]], Flags]  # items of a label, by its position in an array
 
 
-def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> PartitionDraws | PairSimilarity:
+def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> PartitionDraws:
     """Number the labels of each run; noise and missing items get 0."""
     each = (_coded(vector, runs, k, noise, missing) for k, vector in enumerate(runs.vectors))
     coded = ArrayLabels.of_each(each, (runs.n_runs, runs.items.n_items))
@@ -320,11 +319,34 @@ def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> Partit
         raise ValueError(f"`data` must not be all {name}; got {outside.size} labels equal to {label!r}.")
     if not outside.any():
         warn(f"`{name}` must be a label of the runs; no label is {label!r}, so no item is {name} in any run.")
-    noisy = NoisyRuns.of_codes(coded, samples, runs.items)
     if missing is None and outside.any():
-        return noisy
-    draws = PartitionDraws(runs.items, samples, noisy.backend)
-    return draws if missing is None else similarity_of_present(draws, outside)
+        return NoisyRuns.of_codes(coded, samples, runs.items)
+    if missing is None:
+        return PartitionDraws(runs.items, samples, NoisyRuns.of_codes(coded, samples, runs.items).backend)
+    return _with_missing(runs, coded, samples, noise)
+
+
+def _with_missing(runs: Runs, coded: ArrayLabels, samples: Samples, noise: Any) -> RunsWithMissing:
+    """Runs of some items each; an item of noise gets a label of its own, as it is a cluster of its own."""
+    called = np.zeros(coded.array.shape, np.bool_)
+    for row, vector in zip(called, runs.vectors, strict=True):
+        codes, distinct = pd.factorize(native(vector))
+        found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
+        row[:] = np.append(_equal_to(found, noise), False)[codes]
+    lost = np.flatnonzero((coded.array == 0).all(axis=0) & ~called.any(axis=0))
+    if lost.size:
+        raise ValueError(
+            f"`data` must have each item in one run at least; {lost.size} are in none, such as "
+            f"{listing(runs.items.named(lost[:_NAMED]))}. Leave them out."
+        )
+    if not called.any():
+        if noise is not None:
+            warn(f"`noise` must be a label of the runs; no label is {noise!r}, so no item is noise in any run.")
+        return RunsWithMissing(runs.items, samples, coded)
+    highest = int(coded.n_clusters.max()) + runs.items.n_items
+    alone = np.where(called, coded.n_clusters[:, np.newaxis] - 1 + np.cumsum(called, axis=1), coded.array)
+    backend = ArrayLabels(*canonical_with_noise(alone.astype(smallest_dtype(highest)), highest))
+    return RunsWithMissing(runs.items, samples, backend, called)
 
 
 def _coded(
@@ -406,10 +428,7 @@ def _remedy(label: Any, noise: Any, missing: Any, mark: Any = None) -> str:
 def _one_of(noise: Any) -> str:
     """What to give of runs that have noise and did not have all items."""
     label = _in_code(noise)
-    return (
-        f"give noise={label} for the items that all runs had, or missing={label} and NaN for items that a run did not "
-        "have: pairs are then counted over the runs that put both into clusters."
-    )
+    return f"give noise={label}, and missing=numpy.nan for items of NaN, which a run did not have."
 
 
 def _in_code(label: Any) -> str:

@@ -20,6 +20,7 @@ from posterior_consensus.diagnostics.verdict import ESS_PER_CHAIN, RHAT_WANTED
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.partitions import Labels, alone
+from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -199,6 +200,24 @@ def noise(summary: SummaryRecord) -> Claim:
     doubt = f"{f'{doubtful.size:,}' if doubtful.size else 'no'} {are} called noise by {low} to {high} of the runs"
     named = f": {display.listed(doubtful.index.tolist(), _MOST_NAMED)}" if doubtful.size else ""
     return Claim("noise", f"{total}{doubt}{named}", [f"{capitalized(doubt)}{named}."], number=doubtful.size)
+
+
+def missing(summary: SummaryRecord) -> Claim:
+    """How many items each run has, and how many pairs of items no run has; nothing unless runs lack items."""
+    draws = summary.draws
+    if not isinstance(draws, RunsWithMissing):
+        return Claim()
+    there, met = draws.n_present[draws.weights > 0], draws.met
+    low, high = int(there.min()), int(there.max())
+    has = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    of_some = f" of {met.n_items:,} items" * (met.n_items < draws.n_items)
+    apart = f"{counted(met.never, 'pair')} of {met.pairs:,}{of_some} {'is' if met.never == 1 else 'are'} in no run"
+    line = f"a run has {has} of {_items(summary, draws.n_items)}; {apart} together"
+    said = (
+        f"A run has {has} of the {_items(summary, draws.n_items)}, and losses are of the items that it has; {apart} "
+        "together."
+    )
+    return Claim("missing items", line, [said], said, number=met.never)
 
 
 def number(summary: SummaryRecord) -> Claim:
@@ -942,6 +961,7 @@ _TOPICS = (  # in the order of the findings
     *(
         sizes,
         noise,
+        missing,
         number,
         found,
         joined,
@@ -958,7 +978,7 @@ _TOPICS = (  # in the order of the findings
     *(other_labels, rough_error, misplaced, draws, omissions, chains),
 )
 FIRST_LINES = (
-    *("chains", "draws", "expected_loss", "new_runs", "ball", "number", "found", "joined", "split", "noise"),
+    *("chains", "draws", "expected_loss", "new_runs", "ball", "number", "found", "joined", "split", "noise", "missing"),
     *("misplaced", "links", "groups", "more_draws", "optimality"),
 )
 

@@ -140,7 +140,7 @@ class Summary(SummaryRecord):
         where = Where(var_name, group, sample_dims, item_dim, weights, log_weights)
         with reading(dataset, cls.__name__) as read:
             with opened(draws, where, progressbar=False) as (data, where):
-                found = find_source(data, where, model, progressbar=False).source.as_draws()
+                found = find_source(data, where, model, progressbar=False).source.as_draws(lacking=True)
                 observed = observed_of(data, found)
             fields = read_fields(cls, read)
             consensus = fields["partition"]
@@ -258,7 +258,7 @@ def read_posterior(data: Any, where: Where, model: Any = None, *, progressbar: b
     found = find_source(data, where, model, progressbar=progressbar)
     if isinstance(found.source, ScoredPairs):
         return found.source
-    draws = found.source.as_draws()
+    draws = found.source.as_draws(lacking=True)
     logs = log_of_draws(data, draws) if where.group == "posterior" else None
     return Posterior(draws, found.origin, observed_of(data, draws), logs)
 
