@@ -328,7 +328,7 @@ def _(draws: PartitionDraws, labels: Labels, noise: int | None = None) -> OwnClu
     known = np.flatnonzero((targets >= 0) & (targets < counts.shape[1]))  # no item need be noise in the partition
     inside = np.zeros(targets.size)
     inside[known] = counts[known, targets[known]]
-    outside: Floats = draws.n_present - np.add.reduceat(inside, clusters.starts[:-1])
+    outside = draws.n_present.astype(np.float64) - np.add.reduceat(inside, clusters.starts[:-1])
     own = [own for _, own in clusters.map_blocks(_own_of_block, clusters.starts, addends, targets, labels)]
     if not draws.lacks_items:
         return OwnClusters(np.concatenate(own) / total, outside)

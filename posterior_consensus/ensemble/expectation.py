@@ -140,10 +140,12 @@ def paired_losses(
 def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss (N, N) of every draw against every draw; symmetric if B and C count alike."""
     if draws.lacks_items and loss.is_symmetric:
-        losses, (one, other) = np.zeros((draws.n_draws,) * 2), np.triu_indices(draws.n_draws)
+        losses, (one, other) = np.full((draws.n_draws,) * 2, np.nan), np.triu_indices(draws.n_draws, 1)
         losses[one, other] = losses[other, one] = paired_losses(draws, one, other, loss)
-        losses = _with_unknown(losses, np.ones(draws.n_draws))
-        return (losses + losses.T) / 2
+        losses = _with_unknown(losses, np.ones(draws.n_draws))  # also on the diagonal, which is no distance
+        losses = (losses + losses.T) / 2
+        np.fill_diagonal(losses, paired_losses(draws, *[np.arange(draws.n_draws)] * 2, loss))
+        return np.nan_to_num(losses)
     if draws.lacks_items:
         return loss_matrix(draws.labels, draws, loss)
     arrays = loss.arrays(draws.n_items)

@@ -323,36 +323,35 @@ def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> Partit
         return NoisyRuns.of_codes(coded, samples, runs.items)
     if missing is None:
         return PartitionDraws(runs.items, samples, NoisyRuns.of_codes(coded, samples, runs.items).backend)
-    return _with_missing(runs, coded, samples, noise)
+    return _with_missing(runs.items, coded, samples, noise)
 
 
-def _with_missing(runs: Runs, coded: ArrayLabels, samples: Samples, noise: Any) -> RunsWithMissing:
-    """Runs of some items each; an item of noise gets a label of its own, as it is a cluster of its own."""
-    called = np.zeros(coded.array.shape, np.bool_)
-    for row, vector in zip(called, runs.vectors, strict=True):
-        codes, distinct = pd.factorize(native(vector))
-        found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
-        row[:] = np.append(_equal_to(found, noise), False)[codes]
-    lost = np.flatnonzero((coded.array == 0).all(axis=0) & ~called.any(axis=0))
+def _with_missing(items: Items, coded: ArrayLabels, samples: Samples, noise: Any) -> RunsWithMissing:
+    """Runs of some items each; an item of noise, whose label is 1 if noise is given, becomes a cluster of its own."""
+    lost = np.flatnonzero((coded.array == 0).all(axis=0))
     if lost.size:
         raise ValueError(
             f"`data` must have each item in one run at least; {lost.size} are in none, such as "
-            f"{listing(runs.items.named(lost[:_NAMED]))}. Leave them out."
+            f"{listing(items.named(lost[:_NAMED]))}. Leave them out."
         )
+    if noise is None:
+        return RunsWithMissing(items, samples, coded)
+    called = coded.array == 1
     if not called.any():
-        if noise is not None:
-            warn(f"`noise` must be a label of the runs; no label is {noise!r}, so no item is noise in any run.")
-        return RunsWithMissing(runs.items, samples, coded)
-    highest = int(coded.n_clusters.max()) + runs.items.n_items
+        warn(f"`noise` must be a label of the runs; no label is {noise!r}, so no item is noise in any run.")
+    highest = int(coded.n_clusters.max()) + items.n_items
     alone = np.where(called, coded.n_clusters[:, np.newaxis] - 1 + np.cumsum(called, axis=1), coded.array)
     backend = ArrayLabels(*canonical_with_noise(alone.astype(smallest_dtype(highest)), highest))
-    return RunsWithMissing(runs.items, samples, backend, called)
+    return RunsWithMissing(items, samples, backend, called if called.any() else None)
 
 
 def _coded(
     labels: Any, runs: Runs, run: int, noise: Any, missing: Any
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Labels (1, n_items) of a run by first appearance, and their number (1,); 0 is a given `noise` or `missing`."""
+    """Labels (1, n_items) of a run by first appearance, and their number (1,).
+
+    0 is a given `noise` or `missing`; if both are given, noise is 1.
+    """
     codes, distinct = pd.factorize(native(labels))
     found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
     absent = codes < 0
@@ -376,8 +375,10 @@ def _coded(
     if noise is None and missing is None:
         return codes[np.newaxis].astype(smallest_dtype(found.size)), np.array([found.size])
     in_cluster = ~(of_noise | of_missing)
-    numbers = np.append(np.where(in_cluster, np.cumsum(in_cluster), 0), 0)  # the last is that of code -1, NaN
-    n_clusters = int(numbers.max()) + 1
+    both = noise is not None and missing is not None
+    own = np.where(in_cluster, np.cumsum(in_cluster) + both, both & of_noise)
+    numbers = np.append(own, 0)  # the last is that of code -1, NaN
+    n_clusters = max(int(numbers.max()), int(both)) + 1
     return numbers.astype(smallest_dtype(n_clusters))[codes][np.newaxis], np.array([n_clusters])
 
 

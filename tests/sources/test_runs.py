@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.results.words import RUNS
 from tests import reference
 from tests.helpers import check_all
@@ -108,7 +109,7 @@ def test_files_of_one_run_each_are_matched_by_items(tmp_path):
         ],
     )
     pairs = pc.as_runs([paths[0], tmp_path / "part.csv"], missing=np.nan)
-    assert pairs.values.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    assert pairs.similarity().tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
 
 
 def test_store_and_posterior(tmp_path):
@@ -216,12 +217,12 @@ def test_missing_items_are_not_counted(rng):
     labels = rng.integers(0, 3, (40, 9))
     labels[rng.random(labels.shape) < 0.3] = -1
     pairs = pc.as_runs(labels, missing=-1)
-    assert_allclose(pairs.values, reference.pairwise_similarities(labels, None), rtol=1e-14)
+    assert_allclose(pairs.similarity(), reference.pairwise_similarities(labels, None), rtol=1e-14)
     as_names = {f"run {k}": pd.Series(row, list("abcdefghi"))[row >= 0] for k, row in enumerate(labels)}
     named = pc.as_runs(as_names, missing=np.nan)
     order = [named.items.names.tolist().index(name) for name in "abcdefghi"]
-    assert_array_equal(named.values[np.ix_(order, order)], pairs.values)
-    assert_array_equal(named.errors[np.ix_(order, order)], pairs.errors)
+    assert_array_equal(named.similarity()[np.ix_(order, order)], pairs.similarity())
+    assert_array_equal(similarity_errors(named)[np.ix_(order, order)], similarity_errors(pairs))
 
 
 def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
@@ -233,21 +234,19 @@ def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
     samples = pairs.samples
     assert pairs.words is RUNS
     held = (labels >= 0).T.astype(int) @ (labels >= 0)
-    p, n = pairs.values, held
+    p, n = pairs.similarity(), held
     raw = np.sqrt(p * (1 - p) / np.maximum(n - 1, 1))
     expected = np.where(n > 1, samples.probability_errors(p, raw, n.astype(float)), np.nan)
     np.fill_diagonal(expected, 0.0)
-    assert_allclose(pairs.errors, expected, rtol=1e-12)
-    assert pairs.errors[0, 7] == pytest.approx(np.sqrt(4 / 6 * 2 / 6 / 2))
+    errors = pc.diagnostics.similarity_mcse(pairs).values
+    assert_allclose(errors, expected, rtol=1e-12)
+    assert errors[0, 7] == pytest.approx(np.sqrt(4 / 6 * 2 / 6 / 2))
     shuffled = pc.as_runs(labels[rng.permutation(60)], missing=-1)
-    assert_array_equal(shuffled.errors, pairs.errors)
+    assert_array_equal(similarity_errors(shuffled), errors)
     complete = pc.as_runs(np.abs(labels), groups=np.arange(60) % 2)
     with pytest.warns(UserWarning, match="`missing`"):
         found = pc.as_runs(np.abs(labels), missing=-1)
-    assert_allclose(found.errors, pc.diagnostics.similarity_mcse(complete).values, rtol=1e-12)
-    assert "60, of which each pair" in str(pairs)
-    check_all(pc.summarize, [(pairs, ValueError, "runs that have all items", "consensus_partition, item_uncertainty")])
-    assert pc.consensus_partition(pairs, random_seed=1).loss.name == "binder"
+    assert_allclose(similarity_errors(found), pc.diagnostics.similarity_mcse(complete).values, rtol=1e-12)
 
 
 def test_errors_name_what_is_wrong():
@@ -296,25 +295,34 @@ def test_errors_name_what_is_wrong():
     check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
 
 
-def test_noise_and_missing_items_are_not_read_at_once():
-    """The error names both arguments, and what to give; so does that of labels that would need both."""
+def test_noise_and_missing_items_are_two_labels():
+    """An error of labels that need both says so."""
     both = [[0, -1, np.nan, 1], [0, 0, 1, 1]]
-    instead = "noise=-1 for the items that all runs had", "missing=-1 and NaN"
+    instead = "noise=-1", "missing=numpy.nan"
     for options in ({}, {"noise": -1}, {"missing": np.nan}):
         check_all(lambda data, options=options: pc.as_runs(data, **options), [(both, ValueError, "run 0", *instead)])
-    with pytest.raises(ValueError, match=r"noise='-1' for the items.*missing='-1' and NaN"):
+    with pytest.raises(ValueError, match="noise='-1', and missing=numpy.nan"):
         pc.as_runs([["a", "-1", None], ["a", "b", "c"]])
-    given = {"noise": -1, "missing": np.nan}
-    check_all(lambda data: pc.as_runs(data, **given), [(both, ValueError, "`noise` and `missing`", *instead)])
-    assert pc.as_runs([*both, both[1]], missing=-1).values[2, 3] == 1
+    runs = pc.as_runs(both, noise=-1, missing=np.nan)
+    assert runs.noise.tolist() == [[False, True, False, False], [False] * 4]
+    assert runs.present.tolist() == [[True, True, False, True], [True] * 4]
+    assert runs.labels.tolist() == [[0, 1, -1, 2], [0, 0, 1, 1]] and runs.n_clusters.tolist() == [2, 2]
+    with pytest.warns(UserWarning, match="`noise` must be a label of the runs; no label is -7"):
+        assert pc.as_runs([[0, np.nan], [1, 1]], noise=-7, missing=np.nan).noise is None
+    text = pd.DataFrame({"a": ["x", "-1", "x"], "b": ["x", None, "y"]}, index=ITEMS)
+    assert pc.as_runs(text, noise=-1, missing=np.nan).noise.tolist() == [[False, True, False], [False] * 3]
+    assert pc.as_runs([*both, both[1]], missing=-1).similarity()[2, 3] == 1
+
+
+def test_an_item_that_no_run_has_is_refused():
+    cases = [([[0, -1, 1], [0, -1, 1]], ValueError, "1 are in none, such as '1'", "Leave them out")]
+    check_all(lambda data: pc.as_runs(data, missing=-1), cases)
 
 
 def test_groups_of_runs_with_missing_items_are_shown():
     pairs = pc.as_runs([[0, -1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]], groups=[0.5, 0.5, 1.0], missing=-1)
     assert "2 of 1, 2 runs" in repr(pairs)
-    assert "both items of a pair" in repr(pc.consensus_partition(pairs, random_seed=1))
-    for function in (pc.compare_layers, pc.as_layers):
-        check_all(function, [(pairs, ValueError, "layers", "runs that have all items", "consensus_partition")])
+    assert list(pc.as_layers(pairs)) == [0.5, 1.0]
 
 
 class Unread(SimpleNamespace):
@@ -394,3 +402,4 @@ def test_stored_results_are_of_runs():
 def test_one_label_is_not_noise_and_missing():
     with pytest.raises(ValueError, match=r"`noise` and `missing`.*-1"):
         pc.as_runs([[0, -1], [0, 0]], noise=-1, missing=-1)
+    check_all(lambda noise: pc.as_runs([[0, -1]], noise=noise, missing=-1), [(np.nan, ValueError, "NaN is missing")])

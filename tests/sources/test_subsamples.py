@@ -193,5 +193,5 @@ def test_errors_of_losses_are_unknown_if_a_pair_is_in_one_run(runs):
     labels = runs.reshape(60, 6).copy()
     labels[1:, 0] = -1
     labels[0] = [0, 0, 0, 1, 1, 2]
-    assert np.isnan(pc.consensus_partition(pc.as_runs(labels, missing=-1), random_seed=1).mcse)
+    assert np.isnan(pc.consensus_partition(pc.as_runs(labels, missing=-1), loss="pear", random_seed=1).mcse)
     assert np.isnan(pc.consensus_partition(pairwise(runs), random_seed=1).mcse)  # draws of chains
