@@ -144,7 +144,8 @@ def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
         losses[one, other] = losses[other, one] = paired_losses(draws, one, other, loss)
         losses = _with_unknown(losses, np.ones(draws.n_draws))  # also on the diagonal, which is no distance
         losses = (losses + losses.T) / 2
-        np.fill_diagonal(losses, paired_losses(draws, *[np.arange(draws.n_draws)] * 2, loss))
+        every = np.arange(draws.n_draws)
+        np.fill_diagonal(losses, paired_losses(draws, every, every, loss))
         return np.nan_to_num(losses)
     if draws.lacks_items:
         return loss_matrix(draws.labels, draws, loss)

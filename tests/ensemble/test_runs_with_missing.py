@@ -209,9 +209,8 @@ def test_a_summary_says_how_many_pairs_never_met():
     check(lambda one: one.similarity(), runs, ValueError, [f"{never} of 435", "'0' and '1'", "Make more runs"])
     summary = pc.summarize(runs, **QUIET)
     low, high = there.sum(axis=1).min(), there.sum(axis=1).max()
-    assert f"a run has {low} to {high} of 30 items; {never} pairs of 435 are in no run" in " ".join(
-        str(summary).split()
-    )
+    said = f"a run has {low} to {high} of 30 items; {never} pairs of 435 are in no run"
+    assert said in " ".join(str(summary).split())
     assert summary.certificate is None and "not assessed" in summary.no_certificate
     assert summary.new_runs is not None and 0 < summary.new_runs.agreement <= 1
     assert "no bound" in str(summary)

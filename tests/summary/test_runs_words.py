@@ -195,7 +195,7 @@ def test_warnings_and_errors(rng):
     texts = [str(one.message) for one in warned]
     runs = pc.as_runs(labels)
     for call in (
-        lambda: pc.particles(pairs, **QUIET),
+        lambda: pc.membership(pairs, labels[0]),
         lambda: pc.as_partition_draws(runs, weights=[1.0, 2.0]),
         lambda: pc.as_partition_draws(runs, weights=[-1.0, *[1.0] * 11]),
         lambda: runs.take([12]),
