@@ -7,6 +7,8 @@ Each call runs in a process of its own; ours after a call that warms up. Peers a
 0.6.1, which netneurotools calls, needs NumPy below 2.4. ensembleclustering is a published copy of ClusterEnsembles; its
 conversion of a graph for METIS, which fails with today's SciPy, is replaced.
 
+The second table has complete runs, and the same runs of 80% of the items each, with and without noise.
+
     pip install netneurotools "numpy<2.4"
     pip install --no-deps ensembleclustering
     pip install pymetis kahypar
@@ -25,6 +27,9 @@ from benchmarks._runner import apart, used
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 N_RUNS, K = 40, 16
+SUBSAMPLES = 100_000, 160  # items and runs of the second table
+MISSING = 0.2  # share of items that a run lacks
+IN_NO_CLUSTER = 0.05  # share of items that a run calls noise
 NOISE = 0.15  # share of items that a run puts into the other cluster of a pair
 MERGED = 0.3  # probability that a run merges the two
 
@@ -87,8 +92,12 @@ PEERS = {
 OURS = {"ours, VI": "vi", "ours, Binder": "binder", "ours, `summarize`": None}
 
 
+KINDS = ("complete", "80% of the items", "80% of the items, of which 5% noise")
+
+
 def tables(smallest):
     yield "", _rows((60,) if smallest else SIZES)
+    yield "Subsamples", _of_subsamples(*((60, 8) if smallest else SUBSAMPLES))
 
 
 def _rows(sizes):
@@ -117,6 +126,31 @@ def _of_peer(name: str, peer: Peer, n_items: int, number: int | None) -> dict[st
     return apart(compared, name, n_items, number)
 
 
+def _of_subsamples(n_items: int, n_runs: int):
+    for name, loss in OURS.items():
+        for kind in KINDS:
+            yield {"runs": kind, "call": name} | apart(subsampled, n_items, n_runs, kind, loss)
+
+
+def subsampled(n_items: int, n_runs: int, kind: str, loss: str | None) -> dict[str, object]:
+    """Our consensus or summary of complete runs, or of parts of them, after a call that warms up."""
+    solved(of_kind(100, 8, kind), loss)
+    call = used(solved, of_kind(n_items, n_runs, kind), loss)
+    return {"seconds": call.seconds, "CPU": call.cpu, "GB": call.gigabytes, "clusters": int(call.result.max()) + 1}
+
+
+def of_kind(n_items: int, n_runs: int, kind: str) -> pc.results.PartitionDraws:
+    """Runs of all items, or of some of them."""
+    runs, rng = make_runs(n_items, n_runs), np.random.default_rng(2)
+    if kind == KINDS[0]:
+        return pc.as_runs(runs)
+    labels = np.where(rng.random(runs.shape) < MISSING, -1, runs)
+    if kind == KINDS[1]:
+        return pc.as_runs(labels, missing=-1)
+    labels[(rng.random(runs.shape) < IN_NO_CLUSTER) & (labels >= 0)] = -2
+    return pc.as_runs(labels, missing=-1, noise=-2)
+
+
 def measured(n_items: int, loss: str | None) -> dict[str, object]:
     """Our consensus under a loss or, for None, our summary, after a call that warms up."""
     solved(make_runs(100), loss)
@@ -130,7 +164,7 @@ def compared(name: str, n_items: int, number: int | None) -> dict[str, object]:
     return quality(runs, used(PEERS[name].function, runs, *([] if number is None else [number])))
 
 
-def solved(runs: np.ndarray, loss: str | None) -> np.ndarray:
+def solved(runs: np.ndarray | pc.results.PartitionDraws, loss: str | None) -> np.ndarray:
     draws = pc.as_runs(runs)
     if loss is None:
         return pc.summarize(draws, random_seed=1, progressbar=False).labels.values
@@ -147,10 +181,10 @@ def quality(runs: np.ndarray, call) -> dict[str, object]:
     }
 
 
-def make_runs(n_items: int) -> np.ndarray:
+def make_runs(n_items: int, n_runs: int = N_RUNS) -> np.ndarray:
     """Runs x items: clusters of unequal size in pairs, which a run may merge, and between which items go."""
     rng = np.random.default_rng(1)
     truth = rng.choice(K, n_items, p=rng.dirichlet(np.full(K, 3.0)))
-    runs = np.where(rng.random((N_RUNS, n_items)) < NOISE, truth ^ 1, truth).astype(np.int32)
-    merges = rng.random((N_RUNS, K // 2)) < MERGED
+    runs = np.where(rng.random((n_runs, n_items)) < NOISE, truth ^ 1, truth).astype(np.int32)
+    merges = rng.random((n_runs, K // 2)) < MERGED
     return np.where(np.take_along_axis(merges, runs // 2, axis=1), runs & ~1, runs)

@@ -680,7 +680,7 @@ def _(draws: NoisyRuns) -> tuple[xr.DataArray, xr.DataArray]:
 
 @_noise_of.register
 def _(runs: RunsWithMissing) -> tuple[xr.DataArray | None, xr.DataArray | None]:
-    if runs.noise is None:
+    if not runs.noise.any():
         return None, None
     present = runs.samples.mean(runs.present.T.astype(np.float64))
     share = runs.samples.mean(runs.noise.T.astype(np.float64)) / present

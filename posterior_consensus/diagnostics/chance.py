@@ -8,6 +8,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
+from posterior_consensus.kernels.tables import CLUSTERS_FROM
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.aliases import Floats, Positions
 
@@ -36,7 +37,9 @@ def _chance_on_common(draws: PartitionDraws, rows: Positions, others: Positions,
         n = int(np.count_nonzero(both))
         if n == 0:
             continue
-        sizes = [own[own > 0] for own in (np.bincount(codes[t][both]) for t in (row, other))]
+        counts = [np.bincount(codes[t][both], minlength=CLUSTERS_FROM) for t in (row, other)]
+        sizes = [np.append(own[CLUSTERS_FROM:], np.ones(own[1], np.int64)) for own in counts]  # of noise one each
+        sizes = [own[own > 0] for own in sizes]
         joint, own = expected_joint_sums(sizes, np.array([0]), np.array([1]), h[: n + 1])
         losses[p] = loss.scale(n) * loss_kernels.combine_pairs(loss.arrays(n), joint, own[:1], own[1:])[0]
     return losses

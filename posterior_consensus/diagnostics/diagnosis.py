@@ -48,6 +48,7 @@ from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 
 _OF_PAIR = ("first", "second")
 _FEWEST_COMPARED = 100  # items compared at least, whatever the time limit
+_MOST_OF_SOME = 2_000  # items compared of runs that lack items, as matrices count the runs of each pair
 _SECONDS_A_PAIR, _DRAWS_A_PAIR = 2e-8, 500  # generous estimate, and number of draws that doubles it
 
 
@@ -120,7 +121,8 @@ def diagnose(
     more than five standard deviations of the later draws.
 
     Quantities over pairs of items (R-hat and effective sample size of the partition, the between-chain difference, the
-    pairs followed, the central draw) use 10,000 random items if there are more. Sizes and distances use all items.
+    pairs followed, the central draw) use 10,000 random items if there are more, or 2,000 of runs that lack items. Sizes
+    and distances use all items.
 
     References
     ----------
@@ -164,7 +166,7 @@ def diagnose_within(
     given, draws = draws, draws.in_fixed_order()
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
     plain, samples = draws.as_sampled(), draws.samples
-    whole = plain.of_some_items()
+    whole = plain.of_some_items(_MOST_OF_SOME if plain.lacks_items else None)
     labels = central_draw(plain, whole[1], record) if partition is None else draws.as_labels(partition)
     if partition is None and draws.lacks_items:
         raise ValueError(

@@ -13,6 +13,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import draw_losses
 from posterior_consensus.ensemble.partitions import Labels, alone, marked
 from posterior_consensus.ensemble.samples import evenly_spaced
+from posterior_consensus.kernels.tables import CLUSTERS_FROM
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.problems.problem import Problem
 from posterior_consensus.results import stored_as
@@ -105,12 +106,12 @@ def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
 
 
 def _agreement_of_some(labels: Labels, codes: npt.NDArray[Any]) -> float:
-    """Agreement of a run that lacks the items of code 0, of the others; NaN if it has none."""
-    there = codes > 0
-    own, other, width = labels[there].astype(np.int64), codes[there].astype(np.int64), int(codes.max()) + 1
-    cells, common = np.unique(own * width + other, return_counts=True)
-    either = np.bincount(own, minlength=1)[cells // width] + np.bincount(other, minlength=1)[cells % width] - common
-    return float((common * (common / either)).sum() / own.size) if own.size else np.nan
+    """Agreement of a run on the items that it has, by codes; NaN if it has none."""
+    there = np.flatnonzero(codes > 0)
+    own, other = labels[there], np.where(codes[there] < CLUSTERS_FROM, codes.max() + 1 + there, codes[there])
+    ends, common = np.unique(np.stack([own, other.astype(np.int64)]), axis=1, return_counts=True)
+    either = np.bincount(own, minlength=1)[ends[0]] + np.bincount(other, minlength=1)[ends[1]] - common
+    return float((common * (common / either)).sum() / there.size) if there.size else np.nan
 
 
 def _changes_without_run(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss) -> Floats:

@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.series import autocorrelation_time
 from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
+from posterior_consensus.kernels.tables import CLUSTERS_FROM
 from posterior_consensus.losses.record import pairs
 from posterior_consensus.results import stored_as
 from posterior_consensus.runtime.aliases import Floats, Positions
@@ -191,7 +192,9 @@ def _difference_of_some(draws: RunsWithMissing) -> ChainDifference:
     one, other = draws.backend.columns(np.array([first, second]))
     both = (one > 0) & (other > 0)
     samples = draws.samples.take(np.flatnonzero(both))
-    return _difference_on(samples, samples.chains, (first, second), (one == other)[both].astype(np.float64))
+    return _difference_on(
+        samples, samples.chains, (first, second), ((one == other) & (one >= CLUSTERS_FROM))[both].astype(np.float64)
+    )
 
 
 def _difference_on(

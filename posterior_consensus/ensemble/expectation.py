@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
+from posterior_consensus.kernels.tables import CLUSTERS_FROM
 from posterior_consensus.losses.record import Loss, NoiseLoss, PairLoss, PartitionLoss
 from posterior_consensus.runtime.aliases import Floats
 
@@ -30,7 +31,8 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     """
     if draws.lacks_items:
         pairs = np.stack([one.ravel() for one in np.indices((len(partitions), draws.n_draws))], axis=1)
-        found = _losses_on_common(partitions + np.int32(1), draws, pairs, loss)
+        codes = np.where(partitions < 0, 0, partitions + np.int32(CLUSTERS_FROM))
+        found = _losses_on_common(codes, draws, pairs, loss)
         return _with_unknown(found.reshape(-1, draws.n_draws), draws.weights)
     if isinstance(loss, NoiseLoss):
         if draws.has_noise or partitions.min() < 0:
@@ -47,7 +49,7 @@ def _losses_on_common(
 ) -> Floats:
     """Losses (M,) of label vectors `codes[p]` against draw `t`, for each row (p, t) of pairs, of the items in common.
 
-    Code 0 is an item that the label vector lacks. NaN without items in common.
+    Codes are as in the backend of :class:`RunsWithMissing`. NaN without items in common.
     """
     if isinstance(loss, NoiseLoss):
         raise ValueError(
@@ -105,7 +107,9 @@ def _losses_with_noise(partitions: npt.NDArray[Any], draws: PartitionDraws, loss
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of some draws, by row number, against every draw, (rows.size, N)."""
     if draws.lacks_items:
-        return loss_matrix(draws.marked_labels(rows), draws, loss)
+        pairs = np.stack([one.ravel() for one in np.indices((rows.size, draws.n_draws))], axis=1)
+        found = _losses_on_common(draws.backend.of_draws(rows), draws, pairs, loss)
+        return _with_unknown(found.reshape(-1, draws.n_draws), draws.weights)
     arrays = loss.arrays(draws.n_items)
     joint, drawn = counting.joint_sums_of_draws(draws.backend, rows, arrays.h)
     return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, drawn[rows], drawn)

@@ -14,8 +14,9 @@ from posterior_consensus.ensemble.draws import PairSource, PartitionDraws, links
 from posterior_consensus.ensemble.labels import ArrayLabels, Result
 from posterior_consensus.ensemble.memberships import Pairs
 from posterior_consensus.ensemble.pairs import PairSimilarity
-from posterior_consensus.ensemble.partitions import canonical_rows, canonical_with_noise, smallest_dtype
+from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.kernels import ensemble
+from posterior_consensus.kernels.tables import CLUSTERS_FROM
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats
@@ -49,34 +50,36 @@ class RunsWithMissing(PartitionDraws):
     Attributes
     ----------
     labels : ndarray of shape (n_runs, n_items), dtype int32
-        Labels of the runs by first appearance, -1 for an item that a run did not have.
+        Labels of the runs by first appearance, -1 for an item that a run did not have. Each item that a run calls noise
+        has a label of its own, after those of the clusters.
     n_clusters : ndarray of shape (n_runs,), dtype int64
         Number of clusters of each run, without items that it calls noise.
     present : ndarray of shape (n_runs, n_items), dtype bool
         Whether each run has each item.
-    noise : ndarray of shape (n_runs, n_items), dtype bool, or None
-        Whether each run calls each of its items noise, which is then a cluster of its own; None without noise.
+    noise : ndarray of shape (n_runs, n_items), dtype bool
+        Whether each run calls each of its items noise, which is then a cluster of its own.
     """
 
-    backend: ArrayLabels  # 0 for items that a run does not have, whether it lacks some or not, and clusters from 1 on
-    noise: npt.NDArray[np.bool_] | None = None
+    # 0 for items that a run does not have, 1 for noise, whether it has some or not, and clusters from CLUSTERS_FROM on.
+    backend: ArrayLabels
 
     lacks_items: ClassVar[bool] = True
 
     @property
     def labels(self) -> npt.NDArray[Any]:
-        """Cluster of each item in each run, -1 for items that the run does not have."""
-        return self.marked_labels()
+        """Cluster of each item in each run, of noise an own one each, -1 for items that the run does not have."""
+        clusters, noise = self.marked_labels(), self.noise
+        return np.where(noise, self.n_clusters[:, np.newaxis] - 1 + np.cumsum(noise, axis=1), clusters).astype(np.int32)
 
     @property
     def n_clusters(self) -> npt.NDArray[np.int64]:
         """Number of clusters of each run, without items that it calls noise."""
-        return self.backend.n_clusters - 1 - (0 if self.noise is None else self.noise.sum(axis=1))
+        return self.backend.n_clusters - CLUSTERS_FROM
 
     @property
     def most_clusters(self) -> int:
         """Largest number of clusters among runs with positive weight."""
-        return max(1, super().most_clusters - 1)
+        return max(1, int(self.n_clusters[self.weights > 0].max()))
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
@@ -84,8 +87,13 @@ class RunsWithMissing(PartitionDraws):
         return self.backend.array > 0
 
     @property
+    def noise(self) -> npt.NDArray[np.bool_]:
+        """Whether each run calls each of its items noise."""
+        return self.backend.array == 1
+
+    @property
     def cluster_sizes(self) -> npt.NDArray[np.int32]:
-        """Number of items (R,) of each cluster of each run, stacked; 0 for the row of items that it lacks."""
+        """Number of items (R,) of each cluster of each run, stacked; 0 for the rows that are none."""
         sizes = self.backend.sizes.copy()
         sizes[self.noise_rows] = 0
         return sizes
@@ -93,7 +101,7 @@ class RunsWithMissing(PartitionDraws):
     @property
     def n_present(self) -> npt.NDArray[np.int64]:
         """Number of items (n_runs,) that each run has."""
-        return self.n_items - self.backend.sizes[self.noise_rows].astype(np.int64)
+        return self.n_items - self.backend.sizes[self.starts[:-1]].astype(np.int64)
 
     @cached_property
     def met(self) -> Met:
@@ -125,31 +133,27 @@ class RunsWithMissing(PartitionDraws):
 
     def canonical(self, codes: npt.NDArray[Any], n_codes: int) -> ArrayLabels:
         """Number labels (N, n) below `n_codes` by first appearance, as `backend` does."""
-        return ArrayLabels(*canonical_with_noise(codes, n_codes))
-
-    def take(self, rows: Any) -> Self:
-        """Select runs by row number, see :meth:`PartitionDraws.take`."""
-        rows = self.samples.row_numbers(rows)
-        return replace(super().take(rows), noise=None if self.noise is None else self.noise[rows])
+        reserved = np.broadcast_to(np.arange(CLUSTERS_FROM, dtype=codes.dtype), (len(codes), CLUSTERS_FROM))
+        labels, n_clusters = canonical_rows(np.hstack([reserved, codes]), n_codes)
+        return ArrayLabels(np.ascontiguousarray(labels[:, CLUSTERS_FROM:]), n_clusters)
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
         backend = self.canonical(self.backend.array.take(at, axis=1), int(self.backend.n_clusters.max()))
-        noise = None if self.noise is None else self.noise[:, at]
-        return replace(self, items=self.items.take(at), backend=backend, noise=noise)
+        return replace(self, items=self.items.take(at), backend=backend)
 
     def marked_labels(self, rows: npt.NDArray[np.intp] | slice = slice(None)) -> npt.NDArray[Any]:
-        """Cluster of each item in each run, or in some, and -1 where the run does not have it."""
-        return self.backend.array[rows].astype(np.int32) - 1
+        """Cluster of each item in each run, or in some, and -1 where the run does not have it or calls it noise."""
+        return np.maximum(self.backend.array[rows].astype(np.int32) - CLUSTERS_FROM, -1)
 
     def in_clusters(self) -> npt.NDArray[np.bool_]:
         """Whether each run has each item in a cluster (N, n)."""
-        return self.present
+        return self.backend.array >= CLUSTERS_FROM
 
     @property
     def noise_rows(self) -> npt.NDArray[np.int64]:
-        """Rows of the items that runs do not have where their :attr:`clusters` are stacked: the first of each."""
-        return self.starts[:-1]
+        """Rows of items that runs do not have, or call noise, where their :attr:`clusters` are stacked: two of each."""
+        return (self.starts[:-1, np.newaxis] + np.arange(CLUSTERS_FROM)).ravel()
 
     def some_labels(self, most: int) -> npt.NDArray[Any]:
         """No labels: runs are no partitions of all items."""
@@ -204,9 +208,9 @@ class RunsWithMissing(PartitionDraws):
     def _shares(self) -> Iterator[Floats]:
         """Shares (n, n) of all runs that co-cluster each pair, and that have both."""
         codes = self.backend.array
-        for labels in (codes, (codes > 0).astype(np.uint8)):
+        for labels, in_no_cluster in ((codes, codes < CLUSTERS_FROM), ((codes > 0).astype(np.uint8), codes == 0)):
             highest = int(labels.max()) + 1 + self.n_items
-            alone = np.where(labels == 0, highest - self.n_items + np.arange(self.n_items), labels)
+            alone = np.where(in_no_cluster, highest - self.n_items + np.arange(self.n_items), labels)
             rows, _ = canonical_rows(alone.astype(smallest_dtype(highest)), highest)
             share = PartitionDraws.of(rows, samples=self.samples, items=self.items).similarity()
             np.fill_diagonal(share, self.samples.mean((codes > 0).T.astype(np.float64)))
@@ -252,8 +256,9 @@ class RunsWithMissing(PartitionDraws):
         addends = self.samples.addends[0]
         counts = self.backend.joint_counts(labels)
         together, sizes = counts.copy(), np.bincount(labels, minlength=counts.shape[1])
-        met = (sizes - counts[self.noise_rows]).repeat(np.diff(self.starts), axis=0).astype(np.int32)
-        together[self.noise_rows] = met[self.noise_rows] = 0
+        lacked = self.starts[:-1]
+        met = (sizes - counts[lacked]).repeat(np.diff(self.starts), axis=0).astype(np.int32)
+        together[self.noise_rows] = met[lacked] = 0
         given = self.starts, addends, together, met, labels, sizes, function, arguments
         return self.backend.map_blocks(_apply_to_shares, *given)
 
@@ -274,7 +279,7 @@ class RunsWithMissing(PartitionDraws):
 
     def _without_each(self) -> Iterator[PairSimilarity]:
         together, held = self._counts
-        for labels in self.labels:
+        for labels in self.labels:  # of noise, each item has its own
             there = np.flatnonzero(labels >= 0)
             own, both, one = np.ix_(there, there), held.copy(), together.copy()
             both[own] -= 1
@@ -312,9 +317,9 @@ def _apply_to_shares(
 ) -> Result:
     """Call a function with the links of the block's items, each less the item itself."""
     labels, own = np.ascontiguousarray(labels), partition[items]
-    rows, itself = np.arange(own.size), addends @ (labels > 0)
+    rows = np.arange(own.size)
     co, all_met = (ensemble.links(labels, starts, addends, table) for table in (together, met))
-    for sums in (co, all_met):
-        sums[rows, own] -= itself
+    for sums, least in ((co, CLUSTERS_FROM), (all_met, 1)):
+        sums[rows, own] -= addends @ (labels >= least)
     co *= sizes - (own[:, np.newaxis] == np.arange(sizes.size))
     return function(np.divide(co, all_met, out=np.zeros_like(co), where=all_met > SAME), own, 1.0, *arguments)

@@ -11,7 +11,16 @@ from posterior_consensus.kernels.cells import Dense, Sparse, State, _count_spars
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.moves import best_cluster
 from posterior_consensus.kernels.scores import score_item
-from posterior_consensus.kernels.tables import SPLITS, ZEALOUS, Search, expected_losses, lacks_items, level, move
+from posterior_consensus.kernels.tables import (
+    CLUSTERS_FROM,
+    SPLITS,
+    ZEALOUS,
+    Search,
+    expected_losses,
+    lacks_items,
+    level,
+    move,
+)
 
 _MERGE_ONE_IN = 64  # clusters that merge in one step, in pairs, if the loss is linear
 _NOWHERE = np.int64(-1)
@@ -57,7 +66,7 @@ def _unions_dense(state, search, members, gains, partners):
                 for k in range(other):
                     x = state.sizes[k] - lacked[k]
                     all_gains[_place(k, other)] += slopes.b[t + 1] * (h[x + y] - h[x] - h[y])
-        for row in range(starts[t] + lacking, starts[t + 1]):
+        for row in range(starts[t] + (CLUSTERS_FROM if lacking else 0), starts[t + 1]):
             counts = state.counts[row]
             found = 0
             for k in range(n_clusters):

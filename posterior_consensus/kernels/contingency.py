@@ -256,7 +256,7 @@ def paired_joint_sums(
 
 @inner
 def _common_by_cells(codes, others, n_clusters, width, h, cells, sizes):
-    """Sums of h over the cells, rows and columns of a table without its first row and column, and its total.
+    """Sums of h over the cells, rows and columns of a table of clusters, and the number of items in common.
 
     It visits every cell; `cells` and `sizes`, all 0 before and after, are scratch.
     """
@@ -269,13 +269,16 @@ def _common_by_cells(codes, others, n_clusters, width, h, cells, sizes):
             count = cells[k * width + cluster]
             cells[k * width + cluster] = 0
             if k > 0 and cluster > 0:
-                joint += h[count]
                 size += count
                 sizes[cluster] += count
-        rows += h[size]
+                if k > 1 and cluster > 1:
+                    joint += h[count]
         total += size
+        if k > 1:
+            rows += h[size]
     for cluster in range(width):
-        columns += h[sizes[cluster]]
+        if cluster > 1:
+            columns += h[sizes[cluster]]
         sizes[cluster] = 0
     return joint, rows, columns, total
 
@@ -296,12 +299,15 @@ def _common_by_items(codes, order, sizes, h, counts, members):
                 size += 1
         for s in range(first, end):
             k = codes[order[s]]
-            joint += h[counts[k]]
+            if k > 1 and cluster > 1:
+                joint += h[counts[k]]
             counts[k] = 0
-        columns += h[size]
         total += size
+        if cluster > 1:
+            columns += h[size]
     for k in range(members.size):
-        rows += h[members[k]]
+        if k > 1:
+            rows += h[members[k]]
         members[k] = 0
     return joint, rows, columns, total
 
@@ -330,8 +336,9 @@ def sums_on_common(
 ) -> np.ndarray:
     """Sums of h over the tables of partitions (P, n) with draws (N, n), of the items that both have: (M, 4).
 
-    Label 0 is an item that a partition or draw lacks. Row m is of partition and draw `pairs[m]`: the sums over the
-    joint cells, over the clusters of the partition and of the draw, and the number of items in common.
+    Label 0 is an item that a partition or draw lacks, and 1 one that is together with no other. Row m is of partition
+    and draw `pairs[m]`: the sums over the joint cells, over the clusters of the partition and of the draw, and the
+    number of items in common.
     """
     sums = np.empty((len(pairs), 4))
     vectors = _vectors(partitions, partitions.max(axis=1).astype(np.int64) + 1)

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import LANES, ROWS, add_eight, either, inner, jit
 from posterior_consensus.kernels.cells import Dense, Draws, Sparse, SparseDraws
-from posterior_consensus.kernels.tables import Scores, Scratch, Slopes, lacks_items
+from posterior_consensus.kernels.tables import CLUSTERS_FROM, Scores, Scratch, Slopes, lacks_items
 
 _FLUSH = 256  # draws whose scores are summed in single precision
 _HALF = LANES // 2
@@ -43,6 +43,8 @@ def _score_item_dense(state, draws, slopes, i, out):
                 scores[k] += of_size * steps[state.sizes[k] - lacked[k] + 1]
             if old >= 0:
                 staying += of_size * steps[state.sizes[old] - lacked[old]]
+            if labels[t, i] < CLUSTERS_FROM:
+                continue
         for k in range(used):
             scores[k] += slope * steps[row[k] + 1]
         if old >= 0:
@@ -89,7 +91,8 @@ def _score_columns(state, draws, slopes, first_item, first, sums, totals):
     `totals` (items, 16) receives sum_t slope_t (h(x + 1) - h(x)) over the cells x that the item would enter, then the
     same with h(x) - h(x - 1). The draws are the outer loop: the table of eight draws then stays in the first cache.
     Sums are kept in single precision for _FLUSH draws at most, which bounds their rounding. Of runs that lack items,
-    each cell also has what the run's part of a cluster adds to B, and the cells of those it lacks are 0.
+    each cell also has what the run's part of a cluster adds to B. Those of noise have this alone, and those of items
+    that the run lacks are 0.
     """
     labels, starts, _ = draws
     steps = slopes.steps
@@ -121,7 +124,10 @@ def _score_columns(state, draws, slopes, first_item, first, sums, totals):
                         size = state.sizes[first + k] - lacked[first + k]
                         enter, stay = of_size * steps[size + 1], of_size * steps[size]
                         at = s * most * LANES + k
-                        table[at] = table[at + _HALF] = 0.0
+                        for _ in range(CLUSTERS_FROM):
+                            table[at] = table[at + _HALF] = 0.0
+                            at += LANES
+                        at = s * most * LANES + k
                         for _ in range(starts[t + s] + 1, starts[t + s + 1]):
                             at += LANES
                             table[at] += enter

@@ -12,14 +12,16 @@ from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, has_denomi
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)  # places in a tally
+CLUSTERS_FROM = 2  # label of the first cluster of a run that lacks items, which have 0, and items of noise 1
 _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
 
 
 class Slopes(NamedTuple):
     """Slopes: change of the expected loss per unit of A in each draw and of B, and items' contributions to A and B.
 
-    Of runs that lack items, the first row of a run's table counts these, and each run has a B of its own: the sum of h
-    over the parts of the clusters that it has.
+    Of runs that lack items, the first row of a run's table counts these, and the second items that it calls noise,
+    which are together with no other. Each run has a B of its own: the sum of h over the parts of the clusters that it
+    has.
     """
 
     a: np.ndarray  # (N,)
@@ -130,7 +132,7 @@ def _losses_on_common(draws, loss, state):
         for k in range(lacked.size):
             own += loss.h[state.sizes[k] - lacked[k]]
             n_common += state.sizes[k] - lacked[k]
-        for row in state.counts[draws.starts[t] + 1 : draws.starts[t + 1]]:
+        for row in state.counts[draws.starts[t] + CLUSTERS_FROM : draws.starts[t + 1]]:
             total = 0
             for k in range(row.size):
                 joint += loss.h[row[k]]
@@ -226,11 +228,12 @@ def _change_on_common(state, draws, slopes, i, new):
     steps, old = slopes.steps, np.int64(state.partition[i])
     total = 0.0
     for t in range(draws.weights.size):
-        if draws.labels[t, i] != 0:
-            lacked, row = state.counts[draws.starts[t]], state.counts[draws.starts[t] + draws.labels[t, i]]
-            total += slopes.b[t + 1] * (
-                steps[state.sizes[new] - lacked[new] + 1] - steps[state.sizes[old] - lacked[old]]
-            )
+        label, lacked = draws.labels[t, i], state.counts[draws.starts[t]]
+        if label > 0:
+            to, of = state.sizes[new] - lacked[new], state.sizes[old] - lacked[old]
+            total += slopes.b[t + 1] * (steps[to + 1] - steps[of])
+        if label >= CLUSTERS_FROM:
+            row = state.counts[draws.starts[t] + label]
             total += slopes.a[t] * (steps[row[new] + 1] - steps[row[old]])
     return total
 

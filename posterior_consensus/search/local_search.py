@@ -34,6 +34,7 @@ from posterior_consensus.kernels.pair_moves import (
 )
 from posterior_consensus.kernels.tables import (
     CHAINS,
+    CLUSTERS_FROM,
     MERGES,
     MOVES,
     SCANS,
@@ -221,7 +222,8 @@ class OnDraws(LocalSearch):
         start = np.full(order.size, -1, np.int32)
         if from_draw:
             start[:] = self._labels[self._draws.samples.at_quantiles(random.start)]
-            start -= self._draws.lacks_items  # those that the run lacks are to be allocated
+            if self._draws.lacks_items:  # those that the run lacks, or calls noise, are to be allocated
+                start = np.maximum(start - CLUSTERS_FROM, -1).astype(np.int32)
         small, middle = self._sample(random.sample), self._middle_of_run(random)
         first = self._descend(start, order, small, Depth.MERGES)
         if middle is None:
@@ -257,7 +259,7 @@ class OnDraws(LocalSearch):
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
         labels = self._labels[self._draws.samples.at_quantiles(quantile)]
-        if self._draws.lacks_items and labels[i] == 0:
+        if self._draws.lacks_items and labels[i] < CLUSTERS_FROM:
             return np.arange(labels.size) == i
         return np.asarray(labels == labels[i])
 
@@ -429,7 +431,8 @@ def descend_draws(
     `limits` are the least and the largest number of clusters. Sparse draws take a LinearLoss only. To `confirm`, the
     last scans score a loss that is not linear in A and B without approximation. Another thread may set `stop` (1,) to 1
     to have the partition as it is. Where it has more clusters than allowed, the smallest of them merge first, whatever
-    that costs. If draws are `lacking` items, which are those of label 0, they are not sparse, and the loss is linear.
+    that costs. If draws are `lacking` items, labels are those of :class:`RunsWithMissing`, the loss is linear, and
+    draws are not sparse.
 
     Returned are the expected loss, but for the loss's scale; the same for the partition of one cluster; and how many
     scans, moves, merges, chains of moves, zealous updates and splits (6,) there were.

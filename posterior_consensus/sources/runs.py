@@ -14,9 +14,10 @@ from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Items, difference
 from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.noisy_runs import NoisyRuns
-from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_with_noise, native, smallest_dtype
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, native, smallest_dtype
 from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.ensemble.samples import RunSamples, Samples
+from posterior_consensus.kernels.tables import CLUSTERS_FROM
 from posterior_consensus.runtime.aliases import Flags
 from posterior_consensus.runtime.arguments import check_left_out, is_number, listing, warn
 from posterior_consensus.sources.accumulate import PartitionAccumulator
@@ -238,7 +239,7 @@ def _of_draws(data: Any, groups: Any, weights: Any, made: Mapping[str, Any]) -> 
                 f"`data` must be a path to a {names_of(PLAIN)} file, or to a store; got {str(data)!r}. Open it, and "
                 " take the variable of the labels."
             )
-        draws = found.as_draws("as_runs")
+        draws = found.as_draws("as_runs", lacking=True)
     if draws.counted_draws is None:
         raise ValueError(
             "`data` must be draws of labels, as runs have no allocation probabilities; got draws with some. Leave the "
@@ -327,22 +328,17 @@ def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> Partit
 
 
 def _with_missing(items: Items, coded: ArrayLabels, samples: Samples, noise: Any) -> RunsWithMissing:
-    """Runs of some items each; an item of noise, whose label is 1 if noise is given, becomes a cluster of its own."""
+    """Runs of some items each, of which 0 stands for missing, and 1 for noise if that is given."""
     lost = np.flatnonzero((coded.array == 0).all(axis=0))
     if lost.size:
         raise ValueError(
             f"`data` must have each item in one run at least; {lost.size} are in none, such as "
             f"{listing(items.named(lost[:_NAMED]))}. Leave them out."
         )
-    if noise is None:
-        return RunsWithMissing(items, samples, coded)
-    called = coded.array == 1
-    if not called.any():
+    found = RunsWithMissing(items, samples, coded)
+    if noise is not None and not found.noise.any():
         warn(f"`noise` must be a label of the runs; no label is {noise!r}, so no item is noise in any run.")
-    highest = int(coded.n_clusters.max()) + items.n_items
-    alone = np.where(called, coded.n_clusters[:, np.newaxis] - 1 + np.cumsum(called, axis=1), coded.array)
-    backend = ArrayLabels(*canonical_with_noise(alone.astype(smallest_dtype(highest)), highest))
-    return RunsWithMissing(items, samples, backend, called if called.any() else None)
+    return found
 
 
 def _coded(
@@ -350,7 +346,7 @@ def _coded(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Labels (1, n_items) of a run by first appearance, and their number (1,).
 
-    0 is a given `noise` or `missing`; if both are given, noise is 1.
+    0 is a given `noise`; or, if `missing` is given, an item that is missing, and 1 is noise.
     """
     codes, distinct = pd.factorize(native(labels))
     found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
@@ -375,10 +371,10 @@ def _coded(
     if noise is None and missing is None:
         return codes[np.newaxis].astype(smallest_dtype(found.size)), np.array([found.size])
     in_cluster = ~(of_noise | of_missing)
-    both = noise is not None and missing is not None
-    own = np.where(in_cluster, np.cumsum(in_cluster) + both, both & of_noise)
-    numbers = np.append(own, 0)  # the last is that of code -1, NaN
-    n_clusters = max(int(numbers.max()), int(both)) + 1
+    reserved = CLUSTERS_FROM - 1 if missing is not None else 0
+    numbers = np.where(in_cluster, np.cumsum(in_cluster) + reserved, reserved * of_noise)
+    numbers = np.append(numbers, 0)  # the last is that of code -1, NaN
+    n_clusters = max(int(numbers.max()), reserved) + 1
     return numbers.astype(smallest_dtype(n_clusters))[codes][np.newaxis], np.array([n_clusters])
 
 

@@ -306,9 +306,9 @@ def test_noise_and_missing_items_are_two_labels():
     runs = pc.as_runs(both, noise=-1, missing=np.nan)
     assert runs.noise.tolist() == [[False, True, False, False], [False] * 4]
     assert runs.present.tolist() == [[True, True, False, True], [True] * 4]
-    assert runs.labels.tolist() == [[0, 1, -1, 2], [0, 0, 1, 1]] and runs.n_clusters.tolist() == [2, 2]
+    assert runs.labels.tolist() == [[0, 2, -1, 1], [0, 0, 1, 1]] and runs.n_clusters.tolist() == [2, 2]
     with pytest.warns(UserWarning, match="`noise` must be a label of the runs; no label is -7"):
-        assert pc.as_runs([[0, np.nan], [1, 1]], noise=-7, missing=np.nan).noise is None
+        assert not pc.as_runs([[0, np.nan], [1, 1]], noise=-7, missing=np.nan).noise.any()
     text = pd.DataFrame({"a": ["x", "-1", "x"], "b": ["x", None, "y"]}, index=ITEMS)
     assert pc.as_runs(text, noise=-1, missing=np.nan).noise.tolist() == [[False, True, False], [False] * 3]
     assert pc.as_runs([*both, both[1]], missing=-1).similarity()[2, 3] == 1
