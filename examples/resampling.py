@@ -1,9 +1,9 @@
 # %% [markdown]
 # # My runs hold different items: how do I combine them?
 #
-# Mark the missing items by a label of your choice, and call `as_runs(runs, missing=-1)`. The similarity of two items is
-# then the number of runs that co-cluster them, divided by the number of runs that hold both. Random subsamples, folds
-# of a cross-validation, and panels whose members come and go are such runs.
+# Mark the missing items by a label of your choice, and call `as_runs(runs, missing=-1)`. A loss of a partition is then
+# that of the items that a run has. Random subsamples, folds of a cross-validation, and panels whose members come and go
+# are such runs.
 #
 # The items are 900 handwritten digits of 8 x 8 pixels. k-means clusters 30 random subsamples of 70% of them into 15
 # clusters, because people write some digits in several ways.
@@ -23,19 +23,20 @@ pixels, truth = digits.data[:900], digits.target[:900]
 runs = np.full((30, len(pixels)), -1)
 for labels, (held, _) in zip(runs, ShuffleSplit(30, train_size=0.7, random_state=1).split(pixels), strict=True):
     labels[held] = KMeans(15, random_state=1).fit_predict(pixels[held])
-pairs = pc.as_runs(runs, missing=-1)
-best = pc.consensus_partition(pairs, loss="pear", random_seed=1, progressbar=False)
-best
+subsamples = pc.as_runs(runs, missing=-1)
+summary = pc.summarize(subsamples, random_seed=1, progressbar=False)
+summary
 
 # %% [markdown]
-# The default, VI, and credible balls need whole partitions, which these runs are not. PEAR is the adjusted Rand index
-# of a partition with a run, but each pair's 0 or 1 in the run is replaced by its similarity, the mean over runs. The
-# loss is one minus PEAR. `"vi_lower_bound"`, in place of VI, and Binder's loss need only similarities, too. Binder's
-# loss gives more clusters here:
+# Distances of two runs are those of the items that both have. A bound of the loss is known for complete runs only.
+# Losses of similarities take the share of the runs with both items that co-cluster them: PEAR is the adjusted Rand
+# index of a partition with a run, but each pair's 0 or 1 in the run is replaced by its similarity, and the loss is one
+# minus PEAR. Losses differ in the number of clusters here:
 
 # %%
-binder = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
-print(f"PEAR {best.n_clusters} clusters, Binder's loss {binder.n_clusters}")
+best = pc.consensus_partition(subsamples, loss="pear", random_seed=1, progressbar=False)
+binder = pc.consensus_partition(subsamples, loss="binder", random_seed=1, progressbar=False)
+print(f"VI {summary.n_clusters} clusters, PEAR {best.n_clusters}, Binder's loss {binder.n_clusters}")
 
 # %% [markdown]
 # ## Is it better than one run?
@@ -50,17 +51,16 @@ print(f"consensus of 30 runs on subsamples: {adjusted_rand_score(truth, best.lab
 # %% [markdown]
 # ## Which digits are doubtful?
 #
-# The margin is the mean similarity to the own cluster minus that to the nearest other cluster; the table begins with
-# the smallest margins. A summary, which needs complete runs, would go by the share of runs in which an item is in its
-# cluster.
+# The margin is the mean similarity to the own cluster minus that to the nearest other cluster, over the meetings of an
+# item with the members of a cluster in a run; the table begins with the smallest margins.
 
 # %%
-table = pc.item_uncertainty(pairs, best).to_dataframe().assign(digit=truth)
+table = pc.item_uncertainty(subsamples, best).to_dataframe().assign(digit=truth)
 table.sort_values("margin").head(5)
 
 # %%
 # Figure: Agreement of the runs on each two of 900 digits, with 18 clusters outlined.
-ax = pc.plot_psm(pairs, best)
+ax = pc.plot_psm(subsamples, best)
 
 # %% [markdown]
 # Blocks off the diagonal are pairs of clusters that some runs separate and others join. The standard error of a
@@ -68,16 +68,19 @@ ax = pc.plot_psm(pairs, best)
 
 # %%
 upper = np.triu_indices(len(pixels), 1)
-similarity, errors = pairs.values[upper], pc.diagnostics.similarity_mcse(pairs).values[upper]
+similarity, errors = subsamples.similarity()[upper], pc.diagnostics.similarity_mcse(subsamples).values[upper]
 differ = (similarity > 0) & (similarity < 1)
 print(f"pairs on which runs differ: {differ.mean():.0%}, median standard error {np.median(errors[differ]):.3f}")
 
 # %% [markdown]
-# With few or small subsamples, no run holds some pairs. Their similarity is unknown:
+# With few or small subsamples, no run holds some pairs. A summary counts them. Their similarity is unknown, and
+# functions of similarities say so:
 
 # %%
+few = pc.as_runs(runs[:8], missing=-1)
+print(f"{few.met.never} of {few.met.pairs:,} pairs are in no run together")
 try:
-    pc.as_runs(runs[:5], missing=-1)
+    few.similarity()
 except ValueError as error:
     print(error)
 
@@ -86,7 +89,7 @@ except ValueError as error:
 # similarities of at least 0.9.
 
 # %%
-pc.stable_components(pairs, 0.9)
+pc.stable_components(subsamples, 0.9)
 
 # %% [markdown]
 # ## Rows and columns that explain each other

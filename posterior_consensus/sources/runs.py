@@ -101,30 +101,27 @@ def as_runs(
         Label of items that a run puts into no cluster, such as -1 of HDBSCAN and BERTopic, also written ``"-1"``. Such
         an item is together with no other in this run.
     missing : int, str or NaN, optional
-        Label of items that a run did not have, as in clustering by resampling; NaN and None are missing too. Each pair
-        of items is then counted over the runs that had both. Not with `noise`.
+        Label of items that a run did not have, as in clustering by resampling; NaN and None are missing too. Losses are
+        then of the items that a run had, and each pair of items is counted over the runs that had both.
 
     Returns
     -------
     PartitionDraws, NoisyRuns or RunsWithMissing
         Runs: `samples.draw` has their names, or their numbers, and `samples.chain` their groups. With `noise`,
-        NoisyRuns, whose `noise` says which items each run calls so. With `missing`, RunsWithMissing: the similarities
-        of pairs and their standard errors, even if no label is missing, and the `labels`, by which an expected loss has
-        its error. :func:`consensus_partition`, by Binder's loss if none is given, and :func:`item_uncertainty` take
-        these; :func:`summarize`, VI and others that need complete runs do not.
+        NoisyRuns, whose `noise` says which items each run calls so. With `missing`, RunsWithMissing, even if no label is
+        missing, which :func:`consensus_partition`, :func:`summarize`, :func:`credible_ball`, :func:`item_uncertainty`,
+        :func:`diagnose`, :func:`particles` and :func:`compare_layers` take, under VI, Binder's loss and others that are
+        linear; functions that need complete runs say so.
 
     Raises
     ------
     ValueError
         If a column is not found, labels are neither integers, text nor categories, a label is negative, ``"-1"`` or
-        missing and neither `noise` nor `missing` says what this means, both are given, or all labels are noise or
-        missing. If runs have
-        different items, or the same name, or several items have one name. If `groups` do not fit the runs. With
-        `missing`, if no run had both items of a pair.
+        missing and neither `noise` nor `missing` says what this means, both are one label, or all labels are noise or
+        missing. If runs have different items, or the same name, or several items have one name. If `groups` do not fit
+        the runs. With `missing`, if an item is in no run.
     TypeError
         If `data` is of no kind listed above, or labels of a run are of several types.
-    MemoryError
-        With `missing`, if the similarities exceed the memory budget.
 
     Warns
     -----
@@ -144,14 +141,24 @@ def as_runs(
     Runs are independent. Their order says nothing and decides nothing, their effective number is their number, and the
     standard error of a mean over R runs with standard deviation s is s / sqrt(R).
 
-    With ``missing``, let m_ri = 1 if run r had item i, else 0, z_ri its label, and n_ij = sum_r m_ri m_rj. Then
+    With ``missing``, the expected loss of a partition c is the mean over runs r, of weight w_r, of the loss of c
+    restricted to the items O_r of the run:
+
+        E L(c) = sum_r w_r L(c on O_r, z_r).
+
+    VI and Binder's loss need no similarities for this, so pairs that no run had cost nothing and say nothing. The
+    distance of two runs is that on the items that both had; of two without any, the mean of the other distances. The
+    mean similarity of an item to a cluster is the share of its meetings with the other members, over all runs, in which
+    they are together.
+
+    Let m_ri = 1 if run r had item i, else 0, z_ri its label, and n_ij = sum_r m_ri m_rj. Similarities are
 
         p_ij = sum_r m_ri m_rj 1{z_ri = z_rj} / n_ij,    error_ij^2 = p_ij (1 - p_ij) / (n_ij - 1),
 
     the consensus matrix of clustering by resampling [1]_; errors are corrected near 0 and 1 as in
-    :func:`diagnostics.similarity_mcse`. An expected loss L that pairs give has the error of the jackknife over runs:
-    with L_r computed without run r, it is the standard deviation of R L - (R - 1) L_r divided by sqrt(R). It is unknown
-    if a pair is in one run only.
+    :func:`diagnostics.similarity_mcse`. A loss L of the similarities, as PEAR, has the error of the jackknife over
+    runs: with L_r computed without run r, it is the standard deviation of R L - (R - 1) L_r divided by sqrt(R). It is
+    unknown if a pair is in one run only. Similarities, and such losses, are refused if a pair is in none.
 
     References
     ----------
@@ -186,10 +193,9 @@ def as_runs(
     Runs of some of the items:
 
     >>> first, second = pd.Series([0, 0, 1], ["AAC", "ACC", "CAT"]), pd.Series([5, 7], ["ACC", "AAC"])
-    >>> pc.as_runs({"first": first, "second": second}, missing=float("nan")).values
-    array([[1. , 0.5, 0. ],
-           [0.5, 1. , 0. ],
-           [0. , 0. , 1. ]])
+    >>> pc.as_runs({"first": first, "second": second}, missing=float("nan")).labels
+    array([[ 0,  0,  1],
+           [ 0,  1, -1]], dtype=int32)
     """
     for argument, label in (("noise", noise), ("missing", missing)):
         if not (label is None or is_number(label) or isinstance(label, str)):
