@@ -123,6 +123,8 @@ def _answers() -> None:
     pc.membership(draws, best)
     pc.compare_layers({"one": draws, "other": draws}, **_QUIET)
     pc.compare_layers(pc.as_runs(draws[0, :6], groups=[0, 0, 0, 1, 1, 1]), **_QUIET)
+    parts = np.where(np.random.default_rng(1).random(draws[0].shape) < 0.2, -1, draws[0])
+    pc.summarize(pc.as_runs(parts, missing=-1), **_QUIET)
     pc.particles(draws, 3, **_QUIET)
     pc.partition_density(draws, random_seed=1)
     pc.cluster_merges(draws, best, progressbar=False)

@@ -95,7 +95,8 @@ def clustered():
     layers, hdbscan_runs = pc.as_layers(runs), pc.as_runs(topics, noise=-1)
     return {
         **{"adata": adata, "keys": keys, "topics": topics, "assignments": labels.T, "runs": runs, "layers": layers},
-        **{"parts": [obs[key].iloc[k:] for k, key in enumerate(keys[:3])], "hdbscan_runs": hdbscan_runs},
+        **{"parts": [obs[key].iloc[k:] for k, key in enumerate(keys[:3])], "resolutions": [0.4, 0.4, 0.6]},
+        "hdbscan_runs": hdbscan_runs,
         **{"one": labels[0], "other": labels[1], "n": 15},
         "summary": pc.summarize(layers[0.6], random_seed=1, modes=False),
         "found": pc.compare_layers(layers, random_seed=1),

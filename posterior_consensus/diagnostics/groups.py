@@ -268,8 +268,8 @@ def judge_runs(
         return "unknown", [Sentence(single), advice("Repeat the program with other seeds.")]
     if spread.most_equal == n:
         same = (
-            f"All {n} runs are the same partition{_of_common(draws)}: the programs always find it, or their seed is fixed, or another "
-            f"answer is rare: {n} runs miss one of {missed_by(n)}."
+            f"All {n} runs are the same partition{_of_common(draws)}: the programs always find it, or their seed is "
+            f"fixed, or another answer is rare: {n} runs miss one of {missed_by(n)}."
         )
         return "unknown", [Sentence(same), advice("Give each run a seed of its own.")]
     if samples.effective_draws < FEWEST_DRAWS <= n:
@@ -323,7 +323,8 @@ def _of_equal_runs(draws: PartitionDraws, spread: RunSpread) -> list[Sentence]:
         of = display.joined(still)
         return [Sentence(f"All runs of {of} are the same partition; if their seed is fixed, they are one run.")]
     many = spread.most_equal > max(1, _MANY * draws.n_draws)
-    return [Sentence(f"{spread.most_equal:,} of the {draws.n_draws:,} runs are the same partition{_of_common(draws)}.")] * many
+    number = f"{spread.most_equal:,} of the {draws.n_draws:,} runs"
+    return [Sentence(f"{number} are the same partition{_of_common(draws)}.")] * many
 
 
 def _of_common(draws: PartitionDraws) -> str:

@@ -108,10 +108,10 @@ def as_runs(
     -------
     PartitionDraws, NoisyRuns or RunsWithMissing
         Runs: `samples.draw` has their names, or their numbers, and `samples.chain` their groups. With `noise`,
-        NoisyRuns, whose `noise` says which items each run calls so. With `missing`, RunsWithMissing, even if no label is
-        missing, which :func:`consensus_partition`, :func:`summarize`, :func:`credible_ball`, :func:`item_uncertainty`,
-        :func:`diagnose`, :func:`particles` and :func:`compare_layers` take, under VI, Binder's loss and others that are
-        linear; functions that need complete runs say so.
+        NoisyRuns, whose `noise` says which items each run calls so. With `missing`, RunsWithMissing, even if no label
+        is missing, which :func:`consensus_partition`, :func:`summarize`, :func:`credible_ball`,
+        :func:`item_uncertainty`, :func:`diagnose`, :func:`particles` and :func:`compare_layers` take, under VI,
+        Binder's loss and others that are linear; functions that need complete runs say so.
 
     Raises
     ------
