@@ -82,7 +82,7 @@ class CredibleBall(InWords):
         """Number of clusters of the partition and of the first of each kind of bounds, without noise."""
         first = [self.partition, *(getattr(self, name)[0] for name in BALL_BOUNDS)]
         most = np.inf if self.noise_from is None else self.noise_from
-        return tuple(np.unique(labels.values[labels.values < most]).size for labels in first)
+        return tuple(np.unique(own[(own >= 0) & (own < most)]).size for own in (labels.values for labels in first))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the partition and its bounds.
@@ -154,7 +154,8 @@ def credible_ball(
     draws. Draws at distance e are inside. The horizontal bounds are the draws in the ball at the largest distance. The
     upper vertical bounds have the fewest clusters of any draw in the ball and, among these, the largest distance. The
     lower vertical bounds have the most clusters and, among these, the largest distance [1]_. Draws of weight 0 are not
-    in the posterior and cannot be bounds.
+    in the posterior and cannot be bounds. Of runs that lack items, distances are of those that a run has, and a bound
+    has the label -1 for the others.
 
     The radius is a quantile of the same draws that give `coverage`, so the probability of the ball differs from `prob`
     by about `coverage_mcse`, which is large for slow chains: 0.045 for a probability of 0.95 and an effective sample

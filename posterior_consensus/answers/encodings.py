@@ -24,7 +24,8 @@ def item_embedding(draws: Any, *, n_axes: int = 2, centred: bool = True) -> xr.D
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-        Posterior draws of the partition, or a similarity matrix alone.
+        Posterior draws of the partition, or a similarity matrix alone. A pair that no run has counts as never
+        co-clustered.
     n_axes : int
         Number of coordinates, at most the number of items.
     centred : bool

@@ -223,7 +223,7 @@ def _classes(source: PairSource, first: Positions, threshold: float, linkage: st
         return np.zeros(1, np.int64), np.ones(_THRESHOLDS.size, np.int64)
     differ = source.of_items(first)
     differ.check_memory("At threshold 1 it is not needed." if source.n_draws else "Single linkage does not need it.")
-    merges = tree(differ.shared_similarity, linkage)
+    merges = tree(differ.similarity(), linkage)
     joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_THRESHOLDS, threshold) + ROUNDING, side="right")
     *numbers, number = (first.size - joined).tolist()
     return cut(merges, [number])[0], np.array(numbers)
@@ -506,9 +506,12 @@ def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
     """Whether to show links instead of clusters: more than 50 clusters, and most items in clusters of at most three.
 
     A panel is about 500 points wide, so a block of three items among more than 50 clusters is a dot. A cluster of at
-    most three items is described by its pairs. With very many items, pairs are counted only if clusters are small.
+    most three items is described by its pairs. With very many items, pairs are counted only if clusters are small. Runs
+    that lack items have none.
     """
     own = np.bincount(labels)[labels]
+    if draws.lacks_items:
+        return False
     few = labels.size <= memory.ITEMS_OF_ALL_PAIRS or draws.has_small_clusters
     return bool(labels.max() >= MANY and np.mean(own <= SMALL) > 0.5 and few)
 

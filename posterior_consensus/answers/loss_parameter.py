@@ -219,7 +219,7 @@ def loss_path(
     check_no_method(loss)
     dim, factory = _losses_along("binder" if loss is None and source.draws is None else loss)
     if dim == "a":
-        source.as_draws("loss 'vi'")
+        source.as_draws("loss 'vi'", lacking=True)
     grid = _grid(dim, values)
     rng = as_generator(random_seed)
     searched, stopped = _searched(

@@ -206,8 +206,9 @@ def loss_by_n_clusters(
     array([0, 0, 1, 2], dtype=int32)
     """
     asked = None if loss is None else as_loss(loss)
-    needing = [f"loss {asked.name!r}"] if asked is not None and asked.needs_draws else []
-    source = as_source(draws, *needing).in_fixed_order()
+    source = as_source(draws).in_fixed_order()
+    if asked is not None and asked.needs_draws:
+        source.as_draws(f"loss {asked.name!r}", lacking=asked.is_linear and not asked.has_noise)
     record = as_loss(asked, default=source.usual_loss)
     source = source.all_pairs("A number of clusters", "consensus_partition chooses it by component.")
     rng = as_generator(random_seed)

@@ -289,8 +289,10 @@ def certify(
     partition = partition_of(draws, partition)
     source = as_source(draws).in_fixed_order()
     record = as_loss(loss, partition, default=source.usual_loss)
-    if record.by_draw() is not None and (record.needs_draws or _lacks_items(source)):
-        source.as_draws(f"loss {record.name!r}" if record.needs_draws else "A bound")
+    if record.needs_draws:
+        source.as_draws(f"loss {record.name!r}", lacking=True)
+    if record.by_draw() is not None and _lacks_items(source):
+        source.as_draws("A bound")
     record = loss_on(source, record)
     check_seconds(seconds)
     budget = WorkBudget(_SECONDS_TO_CERTIFY) if seconds is None else Deadline(float(seconds))

@@ -180,9 +180,10 @@ def consensus_partition(
     check_no_method(loss)
     asked = None if loss is None else as_loss(loss)
     needing = [f"method {name!r}"] * needs_draws
-    chosen_by_draws = ("tau", tau), ("max_clusters", max_clusters)  # if they are "auto" or "draws"
-    needing += [f"{key}={value!r}" for key, value in chosen_by_draws if isinstance(value, str)]
+    needing += [f"tau={tau!r}"] * isinstance(tau, str)
     source = as_source(draws, *needing).in_fixed_order()
+    if isinstance(max_clusters, str):
+        source.as_draws(f"max_clusters={max_clusters!r}", lacking=True)
     if asked is not None and asked.needs_draws:
         source.as_draws(f"loss {asked.name!r}", lacking=asked.is_linear and not asked.has_noise)
     usual = as_loss(source.usual_loss)

@@ -169,21 +169,27 @@ class RunsWithMissing(PartitionDraws):
 
     @cached_property
     def shared_similarity(self) -> Floats:
-        """Share (n, n) of the runs that co-cluster each pair among those that have both, read-only."""
-        together, held = self._counts
-        return _ratio(together, held)
+        """Share (n, n) of the runs that co-cluster each pair among those that have both, read-only; 0 if none has both.
+
+        For pictures, and for the starts of searches: :meth:`similarity` refuses pairs that no run has.
+        """
+        together, held = self.pair_counts()
+        values = np.divide(together, held, out=np.zeros_like(held), where=held > 0)
+        np.fill_diagonal(values, 1.0)
+        return values
 
     def similarity(self) -> Floats:
-        """Share (n, n) of the runs that co-cluster each pair among those that have both, as a copy."""
-        return self.shared_similarity.copy()
+        """Share (n, n) of the runs that co-cluster each pair among those that have both, as a copy.
+
+        Raises ValueError if no run of positive weight has both items of a pair.
+        """
+        return self._known_similarity.copy()
 
     @property
-    def _counts(self) -> tuple[Floats, Floats]:
-        """Weight (n, n) of the runs that co-cluster each pair, and that have both; ValueError if some never met."""
-        together, held = self.pair_counts()
-        never = np.triu(held == 0, 1)
+    def _known_similarity(self) -> Floats:
+        never = np.triu(self.pair_counts()[1] <= 0, 1)
         if never.any():
-            n, lost = self.n_items, np.flatnonzero((held == 0).sum(axis=1) >= self.n_items - 1)
+            n, lost = self.n_items, np.flatnonzero((never | never.T).sum(axis=1) == self.n_items - 1)
             pairs = ", ".join(
                 "{!r} and {!r}".format(*self.items.named(pair).tolist()) for pair in np.argwhere(never)[:_SOME]
             )
@@ -192,10 +198,10 @@ class RunsWithMissing(PartitionDraws):
                 alone = f"; items that meet no other: {lost.size}, such as {self.items.named(lost[:1])[0]!r}"
             raise ValueError(
                 f"Similarities need, for every pair of items, a run of positive weight that has both; the number of "
-                f"pairs without one is {never.sum()} of {n * (n - 1) // 2}, such as {pairs}{alone}. Make more runs or "
-                "larger subsamples, or leave out items; a consensus under 'vi' or 'binder' needs no similarities."
+                f"pairs without one is {never.sum():,} of {n * (n - 1) // 2:,}, such as {pairs}{alone}. Make more runs "
+                "or larger subsamples, or leave out items; a consensus under 'vi' or 'binder' needs no similarities."
             )
-        return together, held
+        return self.shared_similarity
 
     def pair_counts(self) -> tuple[Floats, Floats]:
         """Weight (n, n) of the runs that co-cluster each pair of items, and of those that have both."""
@@ -239,7 +245,7 @@ class RunsWithMissing(PartitionDraws):
 
     def as_pairs(self) -> PairSimilarity:
         """The similarities alone."""
-        return PairSimilarity(self.items, self.shared_similarity, samples=self.samples)
+        return PairSimilarity(self.items, self._known_similarity, samples=self.samples)
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Mean agreement (n, K) with the other members of each cluster, times their number; see :meth:`map_links`."""
@@ -278,7 +284,7 @@ class RunsWithMissing(PartitionDraws):
         return of_all[..., np.newaxis] + (self.n_draws - 1) * (of_all[..., np.newaxis] - without)
 
     def _without_each(self) -> Iterator[PairSimilarity]:
-        together, held = self._counts
+        together, held = self.pair_counts()
         for labels in self.labels:  # of noise, each item has its own
             there = np.flatnonzero(labels >= 0)
             own, both, one = np.ix_(there, there), held.copy(), together.copy()
@@ -295,12 +301,6 @@ class RunsWithMissing(PartitionDraws):
             f"{there.min():,} to {there.max():,} of the {self.n_items:,} items a run; losses are of the items in common"
         )
         return [*lines[:-1], ("present", share), lines[-1]]
-
-
-def _ratio(together: Floats, held: Floats) -> Floats:
-    values = np.divide(together, held, out=np.ones_like(held), where=held > 0)
-    np.fill_diagonal(values, 1.0)
-    return values
 
 
 def _apply_to_shares(

@@ -67,7 +67,7 @@ def four_panels(
 def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = None) -> Axes:
     """Plot the number of clusters or, if it is the same in all draws, their sizes."""
     number = int(draws.n_clusters[0])
-    if draws.has_noise or np.any(draws.n_clusters != number):
+    if draws.has_noise or draws.lacks_items or np.any(draws.n_clusters != number):
         return plot_n_clusters(draws, partition, ax=ax)
     sizes, own = -np.sort(-draws.backend.sizes.reshape(-1, number)), -np.sort(-np.bincount(draws.as_labels(partition)))
     sizes = np.pad(sizes, ((0, 0), (0, max(0, own.size - number))))  # a consensus may have more clusters than the draws

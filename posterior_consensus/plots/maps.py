@@ -110,7 +110,7 @@ def plot_draws_map(
     1.0
     """
     partition = own_partition(draws, partition)
-    draws = as_draws(draws)
+    draws = as_draws(draws, lacking=True)
     if ball is not None:
         frame.check_result("ball", ball, CredibleBall, "credible_ball")
     if not is_integer(n_draws) or n_draws < 2:
@@ -171,7 +171,7 @@ def _marks(
     marks: dict[str, tuple[str | int, npt.NDArray[np.int32]]] = {}
     if partition is not None:
         marks["partition"] = "*", draws.as_labels(partition)
-    for name in BALL_BOUNDS if ball is not None else ():
+    for name in BALL_BOUNDS if ball is not None and not draws.lacks_items else ():  # runs of some items are no place
         marks[f"{name.replace('_', ' ')} bound"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
     for k, labels in enumerate([] if particles is None else particles.partitions):
         marks[f"particle {k}"] = k, draws.as_labels(labels, "particles")

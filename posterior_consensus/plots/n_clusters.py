@@ -82,7 +82,7 @@ def plot_n_clusters(
     [0.75, 0.25]
     """
     partition = own_partition(draws, partition)
-    draws = as_draws(draws)
+    draws = as_draws(draws, lacking=True)
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)

@@ -10,7 +10,6 @@ import xarray as xr
 
 from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
 from posterior_consensus.ensemble.chains import largest_difference
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Clusters, Items, name_or
@@ -78,7 +77,8 @@ def plot_psm(
     Parameters
     ----------
     draws : PartitionDraws, PairSimilarity, any posterior that summarize() takes, or DataArray of a similarity matrix
-        Draws, or a similarity matrix of shape (n_items, n_items); with ``by="chain"``, draws.
+        Draws, or a similarity matrix of shape (n_items, n_items); with ``by="chain"``, draws. A pair that no run has
+        is shown as never co-clustered.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition that orders the items and is outlined, typically the consensus. By default the consensus of a summary;
         without one, items are ordered by average linkage. Unassigned items of a :class:`PartialPartition` are last and
@@ -153,14 +153,14 @@ def plot_psm(
         raise ValueError(f"`by` must be 'chain' or None; got {by!r}.")
     if ax is not None:
         raise ValueError("`ax` is for one matrix; with by='chain' give `axes`, one for each chain.")
-    return _plot_chains(as_draws(draws), partition, order, as_cmap(cmap), figsize, axes)
+    return _plot_chains(as_draws(draws, lacking=True), partition, order, as_cmap(cmap), figsize, axes)
 
 
 def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, figsize: Size, ax: Axes | None) -> Axes:
     items, at = source.items, frame.some_of(source.n_items, frame.MOST_OF_PAIRS, frame.SOME_OF_PAIRS)
     shown = source if at.size == source.n_items else source.of_items(at)
     along = check_order(order, items)
-    values = posterior_similarity_matrix(shown).values
+    values = shown.in_fixed_order().shared_similarity
     clusters = None if partition is None else _clusters_of(partition, source)
     labels = None if clusters is None else clusters.labels[at]
     in_row = item_order(values, labels, None if along is None else along.rank[at])

@@ -214,6 +214,37 @@ def test_a_summary_says_how_many_pairs_never_met():
     assert summary.certificate is None and "not assessed" in summary.no_certificate
     assert summary.new_runs is not None and 0 < summary.new_runs.agreement <= 1
     assert "no bound" in str(summary)
+    farthest = summary.ball.distances.values[summary.ball.distances.values <= summary.ball.radius].argmax()
+    assert summary.ball.n_clusters[1] == runs.n_clusters[farthest]
+    for function in (pc.posterior_similarity_matrix, partial(pc.stable_components, threshold=0.5)):
+        check(function, runs, ValueError, [f"{never} of 435"])
+    check(partial(pc.consensus_partition, loss="pear"), runs, ValueError, [f"{never} of 435"])
+
+
+def test_pictures_and_the_report_are_of_the_pairs_that_met(tmp_path):
+    labels = some_runs(1, 12, 20)
+    labels[:, :2] = np.nan
+    labels[0, 0], labels[1, 1] = 0, 1
+    runs = read(labels, groups=np.arange(12) % 2)
+    summary = pc.summarize(runs, **QUIET)
+    summary.plot()
+    pc.plot_draws_map(runs, summary.partition, ball=summary.ball)
+    for by in (None, "chain"):
+        pc.plot_psm(runs, summary.partition, by=by)
+    path = tmp_path / "report.html"
+    summary.to_html(path)
+    assert f"{runs.met.never} pairs of 190 are in no run together" in path.read_text(encoding="utf-8")
+    again = pc.results.Summary.from_dataset(summary.to_dataset(), runs)
+    assert again.findings() == summary.findings()
+
+
+def test_numbers_of_clusters_are_searched():
+    runs = read(some_runs(3, 8, 7))
+    every = np.array(list(reference.partitions(7)))
+    losses = pc.expected_loss(runs, every, loss="vi")["expected_loss"].values
+    found = pc.loss_by_n_clusters(runs, loss="vi", n_clusters=[1, 2, 4], **QUIET)
+    expected = [losses[every.max(axis=1) == k - 1].min() for k in (1, 2, 4)]
+    assert_allclose(found.table["expected_loss"], expected, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -255,7 +286,7 @@ def test_what_needs_all_items_is_refused_with_the_next_step():
     ]
     check_all(lambda given: consensus(**given), cases)
     best = consensus()
-    check(lambda one: pc.certify(one, best), runs, ValueError, ["loss 'vi' needs runs that have all items"])
+    check(lambda one: pc.certify(one, best), runs, ValueError, ["A bound needs runs that have all items"])
     check(lambda one: pc.certify(one, best, loss="binder"), runs, ValueError, ["A bound needs"])
     check(pc.diagnose, runs, ValueError, ["`partition` must be given", "consensus_partition(runs)"])
     check(lambda one: pc.membership(one, best), runs, ValueError, ["needs runs that have all items", "credible_ball"])
