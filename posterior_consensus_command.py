@@ -37,10 +37,11 @@ names all records. --must-link and --cannot-link are tables of pairs too, such a
   posterior-consensus pairs.parquet --items records.parquet --threshold 0.5 -o clusters.csv
 
 Independent runs of a clustering program are a table with a column for each run and a row for each item, named by its
-first column, or a file of items and labels for each run:
+first column, a file of items and labels for each run, or a long table with a row for each item and run:
 
   posterior-consensus obs.csv --runs columns --var 'leiden_*' -o labels.csv
   posterior-consensus seed1.csv seed2.csv seed3.csv --runs columns --noise -1 --report report.html
+  posterior-consensus sorts.csv --item card_id --run user_id --label category_id
 
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted, if during the search with the best partition so far; 141 the output was not read
@@ -119,6 +120,9 @@ def parser() -> argparse.ArgumentParser:
         choices=("columns", "rows"),
         help="independent runs, in columns or rows of a table; --var chooses by pattern",
     )
+    add("--item", metavar="COLUMN", help="runs in a long table, a row for each item and run: column of the items")
+    add("--run", metavar="COLUMN", help="its column of the runs")
+    add("--label", metavar="COLUMN", help="its column of the labels")
     add("--groups", metavar="PATTERN", help="runs: what they differ in, as {} in their names, such as 'leiden_{}_*'")
     add("--noise", metavar="LABEL", help="runs: label of items that a run puts into no cluster, such as -1")
     add(

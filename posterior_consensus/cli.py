@@ -56,6 +56,7 @@ _OPTIONS = {"var_name": "--var", "keys": "--var", "layer_dim": "--layers", "tau"
 _OPTIONS |= dict.fromkeys(("data", "draws"), "the file")
 _PAIR_FILES = ("items", "must_link", "cannot_link")
 _OF_PAIRS = ("left", "right", "probability", "max_per_source", *_PAIR_FILES)
+_OF_LONG = ("item", "run", "label")
 _OF_RUNS = ("groups", "noise")
 _OF_CHAINS = ("burn_in", "thin", "group", "item_dim", *_OF_PAIRS)
 _RUNS = {"rows": 0, "columns": 1}  # the axis of a table
@@ -137,7 +138,7 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
     searched = {"random_seed": options.random_seed, "progressbar": not (options.quiet or options.json)}
     if options.layers is not None:
         layers = _layers(options, progressbar=searched["progressbar"])
-        if options.runs is None:
+        if not _are_runs(options):
             _check_burn_in(options.burn_in, layers.samples)
             layers = layers.isel(draw=kept)
         limited = {"seconds": clock.part(1.0), "prob": options.prob}
@@ -164,10 +165,14 @@ def _check_no_options_of_draws(options: argparse.Namespace) -> None:
             )
 
 
+def _are_runs(options: argparse.Namespace) -> bool:
+    return any(getattr(options, name) is not None for name in ("runs", *_OF_LONG))
+
+
 def _check_runs(options: argparse.Namespace) -> None:
     """Refuse options on chains with runs, and options on runs without them."""
-    what = "without --runs" if options.runs is None else "for independent runs, of which each counts"
-    for name in _OF_RUNS if options.runs is None else _OF_CHAINS:
+    what = "for independent runs, of which each counts" if _are_runs(options) else "without --runs"
+    for name in _OF_CHAINS if _are_runs(options) else _OF_RUNS:
         if (given := getattr(options, name)) != parser().get_default(name):
             raise ValueError(f"`{name}` must be left out {what}; got {str(given)!r}.")
     if options.runs == "rows" and len(options.posterior) > 1:
@@ -183,7 +188,7 @@ def _check_burn_in(burn_in: int, samples: Samples) -> None:
 
 def _where(options: argparse.Namespace) -> Where:
     """What the options say of the variable; as_runs has chosen that of runs."""
-    return Where(var_name=None if options.runs else options.var, group=options.group, item_dim=options.item_dim)
+    return Where(var_name=None if _are_runs(options) else options.var, group=options.group, item_dim=options.item_dim)
 
 
 def _layers(options: argparse.Namespace, *, progressbar: bool) -> Layers:
@@ -217,10 +222,11 @@ def _by_stem(paths: Sequence[Path]) -> dict[str, Path]:
 
 def _given_data(options: argparse.Namespace) -> Any:
     """The file or files, or the runs or scored pairs in them if an option says how to read them."""
-    if options.runs is not None:
+    if _are_runs(options):
         is_one = len(options.posterior) == 1
-        data, axis = (options.posterior[0], _RUNS[options.runs]) if is_one else (options.posterior, None)
-        return posterior_consensus.as_runs(data, options.var, axis=axis, groups=options.groups, noise=options.noise)
+        data, axis = (options.posterior[0], _RUNS.get(options.runs)) if is_one else (options.posterior, None)
+        given = {name: getattr(options, name) for name in (*_OF_LONG, *_OF_RUNS)}
+        return posterior_consensus.as_runs(data, options.var, axis=axis, **given)
     given = {name: getattr(options, name) for name in _OF_PAIRS if getattr(options, name) is not None}
     if len(options.posterior) > 1:
         check_left_out("several files, as scored pairs are in one", **given)

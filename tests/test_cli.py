@@ -713,6 +713,8 @@ OF_RUNS = {
     "{runs} --runs columns --burn-in 5": ["--burn-in must be left out", "independent runs", "'5'"],
     "{runs} --runs columns --left a": ["--left must be left out", "independent runs"],
     "{runs} --groups leiden_{{}}_*": ["--groups must be left out without --runs"],
+    "{runs} --item cell --run none": ["--item, --run and --label must be given together", "'cell', 'none', None"],
+    "{runs} --item n_gens --run leiden_0.5_a --label b": ["--item must name one column of the file", "`n_genes`"],
     "{dir}/noise.csv --runs columns": ["got -1 for 1 of 9 items", "give --noise=-1"],
     "{runs} --runs columns -o {dir}/out.nc": ["--output must end in .csv, .parquet or .feather"],
 }

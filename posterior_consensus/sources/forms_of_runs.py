@@ -13,11 +13,13 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Items, coords_of, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import HasLabels, as_array, of_result
 from posterior_consensus.runtime.arguments import check_left_out, listing, warn
+from posterior_consensus.runtime.names import did_you_mean
 from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
 from posterior_consensus.sources.formats import are_chains, is_plain
 from posterior_consensus.sources.plain_files import check_once, read_table
+from posterior_consensus.sources.scored_pairs import columns_at, columns_with_names
 from posterior_consensus.sources.tables import in_native_order, says_draw
 from posterior_consensus.sources.transposed import rows_are_items, some_of_table, some_of_vectors
 
@@ -41,6 +43,14 @@ class Runs(NamedTuple):
     items: Items
     # positions of columns that the user did not name one by one, of which some may name or count the items
     unnamed: frozenset[int] = frozenset()
+
+
+class Long(NamedTuple):
+    """Columns of a long table, which has a row for each item and run."""
+
+    item: Hashable
+    run: Hashable
+    label: Hashable
 
 
 def is_files(data: Any) -> bool:
@@ -92,6 +102,57 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
         hint = " Chains of draws are read by as_partition_draws." if values.ndim == 3 else ""
         raise TypeError(f"`data` must be {_FORMS}; got {type(data).__name__} of shape {values.shape}.{hint}")
     return _of_array(values, axis)
+
+
+def found_in_rows(data: Any, columns: Long) -> Runs:
+    """Labels of each run in a long table or the file of one, in the order in which runs and items are named first.
+
+    NaN for items that have no row of a run.
+    """
+    if None in columns:
+        raise ValueError(
+            "`item`, `run` and `label` must be given together, as the columns of a long table; got "
+            f"{', '.join(map(repr, columns))}."
+        )
+    present = columns_at(data, "data")
+    if not present:
+        raise TypeError(
+            f"`item`, `run` and `label` name columns of `data`, a table or the path of one; got {type(data).__name__}."
+        )
+    for argument, name in columns._asdict().items():
+        if present.count(name) != 1:
+            hint = did_you_mean(str(name), map(str, present))
+            raise ValueError(
+                f"`{argument}` must name one column of `data`; got {name!r}, present: {_some_names(present)}.{hint}"
+            )
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"`item`, `run` and `label` must name different columns; got {listing(columns)}.")
+    table = columns_with_names(data, [columns.item, columns.run], [columns.label])
+    (of_item, items), (of_run, runs) = (
+        _by_first_appearance(table[name], argument) for argument, name in zip(("item", "run"), columns, strict=False)
+    )
+    repeated = pd.MultiIndex.from_arrays([of_item, of_run]).duplicated()
+    if repeated.any():
+        at = int(repeated.argmax())
+        raise ValueError(
+            f"`data` must have one row for each item and run; {repeated.sum():,} rows repeat an item of a run, the "
+            f"first {columns.item} {items.tolist()[of_item[at]]!r} of {columns.run} {runs.tolist()[of_run[at]]!r}."
+        )
+    order = np.argsort(of_run, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(of_run, minlength=len(runs)))[:-1]) if len(runs) else []
+    each = (pd.Series(table[columns.label].array[own], of_item[own]).reindex(range(len(items))) for own in rows)
+    return Runs(each, len(runs), runs, _items_named(items.rename(columns.item)))
+
+
+def _by_first_appearance(names: pd.Series, argument: str) -> tuple[npt.NDArray[np.intp], pd.Index]:
+    """Number the names of a column by first appearance."""
+    codes, found = pd.factorize(names)
+    if (codes < 0).any():
+        raise ValueError(
+            f"`{argument}` must name a column without missing values; {names.name!r} lacks {(codes < 0).sum():,}, the "
+            f"first in row {(codes < 0).argmax()} (from 0). Drop these rows."
+        )
+    return codes, pd.Index(np.asarray(found), tupleize_cols=False)
 
 
 def _warn_if_transposed(rows: npt.NDArray[Any], shape: tuple[int, ...], are: str, way_out: str) -> None:

@@ -50,8 +50,7 @@ def read_columns_of_text(path: Path, columns: Sequence[str], names: Sequence[str
         )
     except (OSError, ValueError, EOFError) as error:
         raise ValueError(
-            f"`data` must be a path to a table of text with a row for each pair; {path.name!r} cannot be read as one "
-            f"({error})."
+            f"`data` must be a path to a table of text; {path.name!r} cannot be read as one ({error})."
         ) from error
 
 

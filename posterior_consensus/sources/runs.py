@@ -1,7 +1,7 @@
 """Independent runs of clustering programs as draws that know they are runs."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -24,7 +24,7 @@ from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.factors import are_factors, factors_of, settings_of, values_of_runs
 from posterior_consensus.sources.formats import PLAIN, is_plain, names_of
-from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
+from posterior_consensus.sources.forms_of_runs import Keys, Long, Runs, found_in_rows, found_runs, is_files
 from posterior_consensus.sources.labels import weighted_samples
 
 _FEW = 20  # items, which a run may well separate
@@ -39,6 +39,9 @@ def as_runs(
     keys: Keys | None = None,
     *,
     axis: int | str | None = None,
+    item: Hashable | None = None,
+    run: Hashable | None = None,
+    label: Hashable | None = None,
     groups: Any = None,
     weights: Any = None,
     noise: Any = None,
@@ -52,6 +55,9 @@ def as_runs(
     keys: Keys | None = None,
     *,
     axis: int | str | None = None,
+    item: Hashable | None = None,
+    run: Hashable | None = None,
+    label: Hashable | None = None,
     groups: Any = None,
     weights: Any = None,
     noise: Any = None,
@@ -64,6 +70,9 @@ def as_runs(
     keys: Keys | None = None,
     *,
     axis: int | str | None = None,
+    item: Hashable | None = None,
+    run: Hashable | None = None,
+    label: Hashable | None = None,
     groups: Any = None,
     weights: Any = None,
     noise: Any = None,
@@ -89,6 +98,9 @@ def as_runs(
         Columns of the runs, or patterns such as ``"leiden_*"``. By default all columns of a table.
     axis : {0, 1} or str, optional
         Dimension of an array or a table along which the runs are. By default 0 for arrays, and 1 for tables.
+    item, run, label : str, optional
+        Columns of a long table, or of a file of one, with a row for each item and run: names of items, names of runs,
+        and labels. Items and runs stay in the order in which they are named first. All three are given, or none.
     groups : str, sequence, dict or Series, optional
         What the runs differ in, such as program, resolution or number of clusters: one value for each run, by the run's
         name in a dict or a Series with names. Or a pattern of the runs' names, with ``{}`` for this value and ``*`` for
@@ -118,8 +130,8 @@ def as_runs(
     ValueError
         If a column is not found, labels are neither integers, text nor categories, a label is negative, ``"-1"`` or
         missing and neither `noise` nor `missing` says what this means, both are one label, or all labels are noise or
-        missing. If runs have different items, or the same name, or several items have one name. If `groups` do not fit
-        the runs. With `missing`, if an item is in no run.
+        missing. If runs have different items, or the same name, or several items have one name. If a long table has an
+        item of a run twice, or lacks names. If `groups` do not fit the runs. With `missing`, if an item is in no run.
     TypeError
         If `data` is of no kind listed above, or labels of a run are of several types.
 
@@ -190,6 +202,16 @@ def as_runs(
     array([[False, False,  True],
            [False,  True,  True]])
 
+    A long table, such as the cards that each person sorts into piles:
+
+    >>> sorts = pd.DataFrame(
+    ...     {"user": [7, 7, 7, 9, 9, 9], "card": ["a", "b", "c", "c", "a", "b"], "pile": ["x", "x", "y", "k", "k", "l"]}
+    ... )
+    >>> runs = pc.as_runs(sorts, item="card", run="user", label="pile")
+    >>> runs.labels
+    array([[0, 0, 1],
+           [0, 1, 0]], dtype=uint8)
+
     Runs of some of the items:
 
     >>> first, second = pd.Series([0, 0, 1], ["AAC", "ACC", "CAT"]), pd.Series([5, 7], ["ACC", "AAC"])
@@ -197,18 +219,23 @@ def as_runs(
     array([[ 0,  0,  1],
            [ 0,  1, -1]], dtype=int32)
     """
-    for argument, label in (("noise", noise), ("missing", missing)):
-        if not (label is None or is_number(label) or isinstance(label, str)):
-            raise TypeError(f"`{argument}` must be one label, an integer, text or NaN; got {label!r}.")
+    for argument, given in (("noise", noise), ("missing", missing)):
+        if not (given is None or is_number(given) or isinstance(given, str)):
+            raise TypeError(f"`{argument}` must be one label, an integer, text or NaN; got {given!r}.")
     if noise is not None and missing is not None and (_is_nan(noise) or _equal_to(np.array([noise]), missing)[0]):
         raise ValueError(
             f"`noise` and `missing` must be different labels, and NaN is missing; got {_in_code(noise)} and "
             f"{_in_code(missing)}."
         )
+    columns = Long(item, run, label)
     if is_made(data):
-        made = {"keys": keys, "axis": axis, "noise": noise, "missing": missing}
+        made = {"keys": keys, "axis": axis, **columns._asdict(), "noise": noise, "missing": missing}
         return _of_draws(data, groups, weights, made)
-    runs = found_runs(data, keys, axis, is_partial=missing is not None)
+    if any(name is not None for name in columns):
+        check_left_out("a long table, whose columns are `item`, `run` and `label`", keys=keys, axis=axis)
+        runs = found_in_rows(data, columns)
+    else:
+        runs = found_runs(data, keys, axis, is_partial=missing is not None)
     samples = _samples(runs, groups, weights)
     if groups is None and missing is None and runs.names is not None:
         _warn_if_pooled(runs.names.to_numpy())

@@ -62,7 +62,7 @@ def read_pairs(
     """Read a table of scored pairs; arguments as in :func:`as_pair_similarity`."""
     _check_unscored(unscored)
     data = columns_of_dedupe(data) if isinstance(data, np.ndarray) else Path(data) if isinstance(data, str) else data
-    present = _columns_at(data, "data")
+    present = columns_at(data, "data")
     if not present:
         raise TypeError(
             "`left`, `right` and `probability` name columns of `data`, a table or the path of one; got "
@@ -209,7 +209,7 @@ def _is_path(data: Any) -> bool:
     return isinstance(data, Path) or (isinstance(data, str) and is_plain(data))
 
 
-def _columns_at(data: Any, argument: str) -> list[Any]:
+def columns_at(data: Any, argument: str) -> list[Any]:
     """Names of the columns of a table or of the file of one, given for `argument`; none of other data."""
     if not _is_path(data):
         return _columns_in(data)
@@ -230,12 +230,12 @@ def _columns_of(data: Any, columns: list[Any], names: list[Any]) -> pd.DataFrame
     return read_columns(data, columns, names) if _is_path(data) else _table(data, columns)
 
 
-def _names_in(data: Any, columns: list[Any]) -> pd.DataFrame:
-    """Columns of names in a table or in the file of one; in text, integers where a whole column is written so."""
-    table = _columns_of(data, columns, columns)
+def columns_with_names(data: Any, names: list[Any], others: Sequence[Any] = ()) -> pd.DataFrame:
+    """Columns of names, and others, of a table or its file; in text, integers if a whole column is written so."""
+    table = _columns_of(data, [*names, *others], names)
     if not _is_text(data):
         return table
-    return table.assign(**{name: _integers_in(table[name].to_numpy(object)) for name in columns})
+    return table.assign(**{name: _integers_in(table[name].to_numpy(object)) for name in names})
 
 
 def _beside(names: pd.Index, others: pd.Index) -> pd.Index:
@@ -430,14 +430,14 @@ def _known(items: Any, n_columns: int | None) -> _Known:
     if isinstance(items, Mapping):
         items = pd.DataFrame({_NAME: _objects(items), _DATA_SET: _objects(items.values())})
     data_set = None
-    if present := _columns_at(items, "items"):
+    if present := columns_at(items, "items"):
         wanted = [name for name in (_DATA_SET, _NAME) if name in present]
         if _NAME not in wanted or (n_columns == 2 and len(wanted) == 1):
             raise ValueError(
                 f"`items`, a table, must have columns {_NAME!r} and, if names repeat among data sets, {_DATA_SET!r}; "
                 f"present: {listing(present[:_SHOWN])}. Rename them, or give one column, items=table[name]."
             )
-        table = _names_in(items, wanted)
+        table = columns_with_names(items, wanted)
         if len(wanted) == 2 and n_columns != 1:
             index: pd.Index = pd.MultiIndex.from_arrays([_present_names(table[name]) for name in wanted])
         else:
@@ -558,10 +558,10 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
     if pairs is None:
         return np.empty((0, 2), np.int64)
     index = _index_of(items)
-    if present := _columns_at(pairs, argument):
+    if present := columns_at(pairs, argument):
         sides = _sides_of_review(present) or _sides(present, left, right, argument)
         columns = [*sides[0], *sides[1]]
-        table = _names_in(pairs, columns)
+        table = columns_with_names(pairs, columns)
         named = [
             pd.MultiIndex.from_frame(table[side])
             if len(side) == 2

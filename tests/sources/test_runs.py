@@ -82,6 +82,66 @@ def test_file_of_runs(tmp_path):
     assert pc.as_runs(str(path), "leiden_*").n_draws == 2
 
 
+SORTS = TABLE.rename_axis("card").reset_index().melt("card", var_name="by", value_name="pile")
+LONG = {"item": "card", "run": "by", "label": "pile"}
+
+
+def test_long_table_in_any_order(rng):
+    runs = pc.as_runs(SORTS, **LONG, groups="{}_*")
+    assert runs.labels.tolist() == LABELS
+    assert (runs.items.dim, runs.items.names.tolist()) == ("card", ITEMS)
+    assert runs.samples.chain.tolist() == ["leiden", "leiden", "louvain"]
+    shuffled = SORTS.sample(frac=1, random_state=rng).astype({"card": "category", "pile": "int8"})
+    again = pc.as_runs(shuffled.set_axis(rng.integers(5, size=9)), **LONG)
+    at = [again.items.names.tolist().index(name) for name in ITEMS]
+    found = dict(zip(again.samples.draw, again.labels[:, at], strict=True))
+    for name, labels in zip(TABLE, LABELS, strict=True):
+        assert pc.partition_loss(found[name], labels) == 0
+
+
+@pytest.mark.parametrize("package", ["polars", "pyarrow"])
+def test_long_table_of_another_package(package):
+    module = pytest.importorskip(package)
+    table = module.from_pandas(SORTS) if package == "polars" else module.Table.from_pandas(SORTS)
+    assert pc.as_runs(table, **LONG).labels.tolist() == LABELS
+
+
+def test_long_table_without_all_rows():
+    """Cards that somebody did not sort: missing, or in no pile; as in a table with a column for each run."""
+    some = SORTS.drop([4, 8])
+    wide = TABLE.mask(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 1]], bool))
+    assert_array_equal(pc.as_runs(some, **LONG, missing=np.nan).values, pc.as_runs(wide, missing=np.nan).values)
+    assert_array_equal(pc.as_runs(some, **LONG, noise=np.nan).noise, pc.as_runs(wide, noise=np.nan).noise)
+    check_all(
+        lambda data: pc.as_runs(data, **LONG),
+        [
+            (some, ValueError, "run 'leiden_1'", "NaN for 1 of 3 items", "card 'ACC'", "missing=numpy.nan"),
+            (pd.concat([SORTS, SORTS[4:6]]), ValueError, "2 rows repeat", "card 'ACC' of by 'leiden_1'"),
+            (SORTS.assign(by=SORTS["by"].mask(SORTS["card"] == "CAT")), ValueError, "`run`", "'by' lacks 3", "row 2"),
+            (SORTS.iloc[:0], ValueError, "at least one run of one item"),
+            (SORTS.to_numpy(), TypeError, "`item`, `run` and `label`", "got ndarray"),
+            (pc.as_runs(TABLE), ValueError, "`item` must be left out for draws", "'card'"),
+        ],
+    )
+
+
+def test_columns_of_a_long_table_are_found_or_refused():
+    cases = [
+        (
+            {"item": "crad"},
+            ValueError,
+            "`item` must name one column",
+            "'crad', present: 'card', 'by', 'pile'",
+            "`card`",
+        ),
+        ({"label": None}, ValueError, "given together", "'card', 'by', None"),
+        ({"label": "card"}, ValueError, "different columns", "'card', 'by', 'card'"),
+        ({"keys": "leiden_*"}, ValueError, "`keys` must be left out", "a long table"),
+        ({"axis": 0}, ValueError, "`axis` must be left out", "a long table"),
+    ]
+    check_all(lambda options: pc.as_runs(SORTS, **LONG | options), cases)
+
+
 def test_file_of_counted_rows_and_columns_has_no_names(tmp_path):
     pd.DataFrame(np.transpose(LABELS)).to_csv(tmp_path / "runs.csv")
     runs = pc.as_runs(tmp_path / "runs.csv")
