@@ -99,13 +99,13 @@ class LossPath(InWords):
         return as_dataset(self._along(_DIM, {_DIM: self.table[self.parameter].values}))
 
     @classmethod
-    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
+    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree | Mapping[str, Any]) -> Self:
         """Restore a result from its Dataset.
 
         Parameters
         ----------
-        dataset : xarray.Dataset or xarray.DataTree
-            As returned by :meth:`to_dataset`.
+        dataset : xarray.Dataset, xarray.DataTree or dict
+            As returned by :meth:`to_dataset`, or what :func:`attach` wrote.
 
         Returns
         -------

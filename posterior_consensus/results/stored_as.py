@@ -15,8 +15,10 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, M
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from urllib.parse import quote, unquote
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
@@ -29,6 +31,7 @@ from posterior_consensus.runtime.arguments import is_number
 
 _LEVELS = "levels_of_"  # attribute for each dimension of several levels
 _KEY = "stored"  # in the metadata of a field
+_NESTED = "stored"  # in a dict that `attach` wrote
 _OWN = "result_"  # before a result's own name that the items also have
 
 
@@ -121,6 +124,58 @@ def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
     restored = dataset.set_index(levels)
     restored.attrs = {name: value for name, value in dataset.attrs.items() if name not in names}
     return restored
+
+
+def as_nested(results: xr.Dataset | xr.DataTree) -> dict[str, Any]:
+    """Stored results as nested dicts of arrays and text, as an h5ad file holds them; `as_stored` reverts it."""
+    return {_NESTED: _nested(results)}
+
+
+def as_stored(data: Any) -> Any:
+    """Results of a dict that `attach` wrote as a Dataset or a DataTree; other data as they are."""
+    is_dict = isinstance(data, Mapping) and not isinstance(data, (xr.Dataset, xr.DataTree))
+    return _of_nested(data[_NESTED]) if is_dict and _NESTED in data else data
+
+
+def _nested(results: xr.Dataset | xr.DataTree) -> dict[str, Any]:
+    """A Dataset, or a node and those below it; names are quoted, as a slash would divide them."""
+    node, groups = results, {}
+    if isinstance(results, xr.DataTree):
+        node, groups = results.to_dataset(inherit=False), dict(results.children)
+    about = {
+        str(name): {"dims": one.dims, "dtype": one.dtype.str, "is_coord": name in node.coords, "attrs": one.attrs}
+        for name, one in node.variables.items()
+    }
+    return {
+        "about": as_json({"variables": about, "attrs": node.attrs}),
+        "arrays": {_quoted(name): _of_plain_type(one.values) for name, one in node.variables.items()},
+        "groups": {_quoted(name): _nested(group) for name, group in groups.items()},
+    }
+
+
+def _quoted(name: Hashable) -> str:
+    return quote(str(name), safe=" ")
+
+
+def _of_plain_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Times as integers, and objects other than text, which have one type, as an array of it."""
+    if values.dtype.kind in "mM":
+        return values.astype(np.int64)
+    is_text = values.dtype != object or all(isinstance(value, str) for value in values.flat)
+    return values if is_text else np.array(values.tolist())
+
+
+def _of_nested(nested: Mapping[str, Any]) -> xr.Dataset | xr.DataTree:
+    about = json.loads(nested["about"])
+    variables = {
+        name: xr.Variable(one["dims"], np.asarray(nested["arrays"][_quoted(name)]).astype(one["dtype"]), one["attrs"])
+        for name, one in about["variables"].items()
+    }
+    coords = {name: one for name, one in variables.items() if about["variables"][name]["is_coord"]}
+    data = {name: one for name, one in variables.items() if name not in coords}
+    node = xr.Dataset(data, coords, about["attrs"])
+    groups = {unquote(name): _of_nested(group) for name, group in nested["groups"].items()}
+    return xr.DataTree.from_dict({"/": node, **groups}) if groups else node
 
 
 @dataclass
@@ -443,14 +498,14 @@ class Stored(display.Shown, display.Tabled):
         return as_dataset(self)
 
     @classmethod
-    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
+    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree | Mapping[str, Any]) -> Self:
         """Restore a result from its Dataset.
 
         Parameters
         ----------
-        dataset : xarray.Dataset or xarray.DataTree
+        dataset : xarray.Dataset, xarray.DataTree or dict
             As returned by :meth:`to_dataset`, or read from a file. It may contain other results, like the group written
-            by :func:`attach`.
+            by :func:`attach`, or its dict in ``uns`` of an AnnData.
 
         Returns
         -------
@@ -463,7 +518,7 @@ class Stored(display.Shown, display.Tabled):
         ValueError
             If there is no such result, or its loss is not in LOSSES.
         TypeError
-            If `dataset` is neither a Dataset nor a DataTree.
+            If `dataset` is neither a Dataset nor a DataTree nor a dict of :func:`attach`.
         """
         with reading(dataset, cls.__name__) as read:
             return cls(**read_fields(cls, read))
@@ -494,10 +549,12 @@ def as_dataset(record: Any) -> xr.Dataset:
 @contextmanager
 def reading(data: Any, result: str) -> Iterator[Group]:
     """Load the group of a stored result; raise ValueError if parts of the result are missing."""
+    data = as_stored(data)
     if not isinstance(data, (xr.Dataset, xr.DataTree)):
         raise TypeError(
-            f"`dataset` must be a Dataset or a group of a DataTree; got {type(data).__name__}. "
-            "For a posterior with results from attach(), take the group, idata['consensus']."
+            f"`dataset` must be a Dataset or a group of a DataTree; got {type(data).__name__}. With results from "
+            "attach(), take the group of a posterior, idata['consensus'], or the dict of an AnnData, "
+            "adata.uns['consensus']."
         )
     dataset = (data.to_dataset() if isinstance(data, xr.DataTree) else data).compute()
     try:

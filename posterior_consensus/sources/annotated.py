@@ -1,6 +1,6 @@
 """Results as columns of an AnnData, or of any object with a table `obs` and a dict `uns`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ def has_observations(data: object) -> bool:
     return hasattr(data, "obs") and hasattr(data, "obs_names")
 
 
-def annotate(data: Any, results: Sequence[Any], group: str) -> None:
-    """Write columns of `obs`, and facts into `uns`; those that an earlier call wrote for this group are removed."""
+def annotate(data: Any, results: Sequence[Any], group: str, stored: Callable[[], dict[str, Any]]) -> None:
+    """Write columns of `obs`, and facts and what is stored into `uns`, in place of those of an earlier call."""
     columns: dict[str, pd.Series] = {}
     facts: dict[str, Any] = {}
     for result in results:
@@ -47,6 +47,7 @@ def annotate(data: Any, results: Sequence[Any], group: str) -> None:
                     raise ValueError(f"`results` hold different values of {name!r}; attach them as separate groups.")
             own = facts.setdefault("layers", {}).setdefault(layer, {}) if layer else facts
             own.update(said.facts)
+    facts |= stored()
     before = data.uns.get(group)
     for name in before.get(_COLUMNS, ()) if isinstance(before, Mapping) else ():
         if name not in columns and name in data.obs:

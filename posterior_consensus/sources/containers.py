@@ -5,7 +5,7 @@ checks the type of the object, never the version.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.results.stored_as import HasDataset, HasDataTree, storable
+from posterior_consensus.results.stored_as import HasDataset, HasDataTree, as_nested, storable
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.sources.annotated import annotate, is_annotated
 
@@ -156,7 +156,9 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
     - ``obs["consensus_noise"]``, under a loss with noise such as :func:`losses.ballet`: whether the item is noise. Its
       category is missing;
     - ``uns["consensus"]``, a dict: loss, method, expected loss, its standard error, numbers of runs and clusters, the
-      names of groups, the versions of the packages, for a summary its methods text, and the names of the columns;
+      names of groups, the versions of the packages, for a summary its methods text, and the names of the columns.
+      Its item "stored" has all of the results as arrays and text: ``from_dataset`` and ``from_datatree`` take the dict,
+      as in ``Summary.from_dataset(adata.uns["consensus"], pc.as_runs(adata, "leiden_*"))``;
     - ``uns["consensus_colors"]``, the colours that the figures here give up to 20 clusters, which scanpy's plots take.
 
     Observations are paired with items by name, in any order; an AnnData may have a part of the items. Items without
@@ -193,10 +195,15 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
             f"`data` must come first, then the results: attach(data, result); got {type(data).__name__} first."
         )
     if is_annotated(data) and not has_groups(data):
-        annotate(data, results, group)
+        annotate(data, results, group, lambda: as_nested(_stored(results)))
         return data
+    return with_groups(data, {group: _stored(results)})
+
+
+def _stored(results: Sequence[Any]) -> xr.Dataset | xr.DataTree:
+    """All results in one Dataset, or the tree of a single one."""
     if len(results) == 1 and hasattr(results[0], "to_datatree"):
-        return with_groups(data, {group: results[0].to_datatree()})
+        return results[0].to_datatree()
     datasets = []
     for result in results:
         if not hasattr(result, "to_dataset"):
@@ -204,12 +211,11 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
             raise TypeError(f"`results` must have a method to_dataset(); got {type(result).__name__}{alone}.")
         datasets.append(storable(result.to_dataset()))
     try:
-        dataset = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
+        return xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
     except (xr.MergeError, ValueError) as error:
         raise ValueError(
             f"`results` store different values of one variable; attach them as separate groups. ({error})"
         ) from error
-    return with_groups(data, {group: dataset})
 
 
 def with_groups(data: Container, groups: Mapping[str, xr.Dataset | xr.DataTree]) -> Container:

@@ -31,7 +31,7 @@ from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.display import counted, name_of
 from posterior_consensus.results.sentences import Sentence, in_full, without_advice
-from posterior_consensus.results.stored_as import as_json, names_from_json
+from posterior_consensus.results.stored_as import as_json, as_stored, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.conversion import Origin
@@ -312,13 +312,14 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
         return xr.DataTree.from_dict(nodes | {"/": xr.Dataset(attrs=attrs)})
 
     @classmethod
-    def from_datatree(cls, tree: xr.DataTree, layers: Any) -> Self:
+    def from_datatree(cls, tree: xr.DataTree | Mapping[str, Any], layers: Any) -> Self:
         """Restore the summary that :meth:`to_datatree` stored with its posterior.
 
         Parameters
         ----------
-        tree : xarray.DataTree
-            The result of :meth:`to_datatree`, or the group that :func:`attach` wrote.
+        tree : xarray.DataTree or dict
+            The result of :meth:`to_datatree`, or the group that :func:`attach` wrote; of an AnnData, its dict in
+            ``uns``.
         layers : Layers
             The draws, as they were given to :func:`summarize`; they are not stored with the results.
 
@@ -340,25 +341,26 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
         >>> pc.results.LayersSummary.from_datatree(tree, layers)[1].labels.values
         array([0, 1, 1], dtype=int32)
         """
-        layers, nodes = as_layers(layers), _nodes(as_layers(layers))
-        present = set(tree.children["layers"].children) if "layers" in tree.children else set()
+        stored, layers, nodes = as_stored(tree), as_layers(layers), _nodes(as_layers(layers))
+        groups = getattr(stored, "children", {})  # a Dataset has none
+        present = set(groups["layers"].children) if "layers" in groups else set()
         if present != set(nodes.values()):
             raise ValueError(
                 f"`tree` must hold a summary of the layers {display.listed(list(layers), 10)}; present: "
                 f"{display.listed(sorted(present), 10) or 'none'}."
             )
         kind = LayerStability if layers.are_runs else LayerComparison
-        compared, diagnosed = (tree.children.get(name) for name in ("comparison", "diagnosis"))
+        compared, diagnosed = (groups.get(name) for name in ("comparison", "diagnosis"))
         return cls(
             summaries={
-                name: Summary.from_dataset(tree.children["layers"].children[node], layers[name])
+                name: Summary.from_dataset(groups["layers"].children[node], layers[name])
                 for name, node in nodes.items()
             },
             comparison=None if compared is None else kind.from_dataset(compared),
             diagnosis=None if diagnosed is None else Diagnosis.from_dataset(diagnosed),
             layers=layers,
-            seconds=json.loads(tree.attrs["layer_seconds"]),
-            cut=tuple(map(str, names_from_json(tree.attrs["layer_cut"]))),
+            seconds=json.loads(stored.attrs["layer_seconds"]),
+            cut=tuple(map(str, names_from_json(stored.attrs["layer_cut"]))),
         )
 
     def _annotations(self) -> dict[str, Annotations]:

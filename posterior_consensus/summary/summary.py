@@ -1,6 +1,6 @@
 """Summary: all results to report for a posterior of partitions, and all that is read of the posterior."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -92,7 +92,7 @@ class Summary(SummaryRecord):
     @classmethod
     def from_dataset(
         cls,
-        dataset: xr.Dataset | xr.DataTree,
+        dataset: xr.Dataset | xr.DataTree | Mapping[str, Any],
         draws: Any,
         var_name: str | None = None,
         *,
@@ -107,8 +107,9 @@ class Summary(SummaryRecord):
 
         Parameters
         ----------
-        dataset : xarray.Dataset or xarray.DataTree
-            The result of :meth:`to_dataset`, or the group that :func:`attach` wrote.
+        dataset : xarray.Dataset, xarray.DataTree or dict
+            The result of :meth:`to_dataset`, or the group that :func:`attach` wrote; of an AnnData, its dict in
+            ``uns``.
         draws : InferenceData, DataTree, Dataset, path, or any posterior that :func:`summarize` takes
             The posterior. Draws and data of the items are read from it, as by :func:`summarize`; results do not store
             them.
@@ -125,7 +126,7 @@ class Summary(SummaryRecord):
         ValueError
             If `dataset` has no summary, or `draws` are of another posterior.
         TypeError
-            If `dataset` is neither a Dataset nor a DataTree.
+            If `dataset` is neither a Dataset nor a DataTree nor a dict of :func:`attach`.
 
         Examples
         --------

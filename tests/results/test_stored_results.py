@@ -16,7 +16,7 @@ import posterior_consensus as pc
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
-from posterior_consensus.results.stored_as import InWords, Stored, own_name
+from posterior_consensus.results.stored_as import InWords, Stored, as_nested, own_name
 from posterior_consensus.results.work import Info
 from posterior_consensus.sources.containers import attach
 from tests.catalogue.results import (
@@ -44,9 +44,24 @@ def test_a_result_comes_back(kind, tmp_path):
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
         found = make(stored["mine"])
     assert repr(found) == repr(result)
-    others = (make(result.to_dataset()), make(xr.DataTree(result.to_dataset())), make(found.to_dataset()))
+    others = [make(result.to_dataset()), make(xr.DataTree(result.to_dataset())), make(found.to_dataset())]
+    others.append(make(as_nested(result.to_dataset())))
     for other in (found, *others, pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
         assert_equal(other, result)
+
+
+@pytest.mark.filterwarnings("ignore:The '.*' option is deprecated")  # of pandas, which anndata sets
+def test_results_come_back_from_an_h5ad_file(tmp_path):
+    """Of every kind, with names that a slash would divide, times, and objects that are no text."""
+    anndata = pytest.importorskip("anndata")
+    items = {"a/b%": ("obs", [f"{k}/" for k in range(8)]), "when": ("obs", np.arange(8).astype("M8[ns]"))}
+    odd = pc.consensus_partition(Z.assign_coords(items | {"odd": ("obs", np.arange(8, dtype=object))}))
+    expected = {kind: made(kind) for kind in ONE_OF_EACH} | {"odd": odd}
+    uns = {f"result {k}": as_nested(one.to_dataset()) for k, one in enumerate(expected.values())}
+    anndata.AnnData(np.zeros((2, 2)), uns=uns).write_h5ad(tmp_path / "a.h5ad")
+    found = anndata.read_h5ad(tmp_path / "a.h5ad").uns
+    for k, result in enumerate(expected.values()):
+        assert_equal(type(result).from_dataset(found[f"result {k}"]), result)
 
 
 @pytest.mark.parametrize(("kind", "suffix"), list(zip(ONE_OF_EACH, itertools.cycle([".nc", ".zarr"]), strict=False)))
@@ -76,6 +91,7 @@ TOGETHER = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:The '.*' option is deprecated")  # of pandas, which anndata sets
 def test_results_come_back_from_one_group(posterior):
     results = [made(kind) for kind in TOGETHER]
     for data, held in ((xr.DataTree(), results), (posterior, results[:5])):

@@ -11,6 +11,7 @@ import posterior_consensus as pc
 from posterior_consensus.plots.colours import colours_of
 from posterior_consensus.results.palette import COLOURS
 from tests.catalogue.posteriors import noisy_draws
+from tests.catalogue.results import assert_equal
 from tests.helpers import check_all
 
 N_RUNS, N_CELLS, K = 12, 40, 11
@@ -54,6 +55,26 @@ def test_summary_becomes_columns_and_facts(adata, runs):
     assert facts["methods"] == summary.methods_text()
     assert all(isinstance(value, (str, int, float, dict, np.ndarray)) for value in facts.values())
     assert sum(np.size(value) for value in facts.values()) < N_CELLS
+
+
+@pytest.mark.filterwarnings("ignore:.*clusters of one observation")
+@pytest.mark.filterwarnings("ignore:The '.*' option is deprecated")  # of pandas, which anndata sets
+def test_summaries_come_back_from_an_h5ad_file(adata, runs, tmp_path):
+    """With the runs, whose labels are columns of the file, also if the cells are in another order."""
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(obs=adata.obs)
+    summary, of_layers = (pc.summarize(one, random_seed=1, modes=False) for one in (runs, pc.as_layers(runs)))
+    pc.attach(adata, summary)
+    pc.attach(adata, of_layers, group="by layer")
+    adata[::-1].copy().write_h5ad(tmp_path / "a.h5ad")
+    stored = anndata.read_h5ad(tmp_path / "a.h5ad")
+    again = pc.as_runs(stored, "leiden_*", groups=np.repeat([0.5, 1.0], N_RUNS // 2))
+    assert_equal(pc.results.Summary.from_dataset(stored.uns["consensus"], again), summary)
+    found = pc.results.LayersSummary.from_datatree(stored.uns["by layer"], pc.as_layers(again))
+    assert_equal(found.summaries, of_layers.summaries)
+    assert_equal(found.comparison, of_layers.comparison)
+    with pytest.raises(TypeError, match=r"`dataset`.*got dict.*adata.uns\['consensus'\]"):
+        pc.results.Summary.from_dataset({"loss": "vi"}, again)
 
 
 @pytest.mark.filterwarnings("ignore:.*clusters of one observation")
