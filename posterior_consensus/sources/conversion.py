@@ -255,8 +255,8 @@ def variables_of(data: Any, where: Where, *n_rest: int) -> xr.Dataset:
     """Variables of a group or a dict by name; arrays of a dict have `n_rest` dimensions besides the draws'."""
     if isinstance(data, Layers):
         raise TypeError(
-            "`data` must be one posterior; got Layers. Take one of them, layers[name], or all by summarize(layers), "
-            "compare_layers(layers) or diagnose(layers)."
+            "`data` must be one posterior; got Layers. Take all by summarize(layers), compare_layers(layers) or "
+            "diagnose(layers), or one of them, layers[name]."
         )
     if isinstance(data, xr.Dataset) or has_groups(data):
         return group_dataset(data, where.group)
