@@ -8,6 +8,8 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.runtime.arguments import is_integer
+
 
 class Annotations(NamedTuple):
     """Columns over the items, and facts about all of them.
@@ -21,7 +23,13 @@ class Annotations(NamedTuple):
 
 
 def as_categories(labels: npt.NDArray[np.integer], names: Sequence[Any]) -> Any:
-    """Categories of text, the names of the clusters that occur, by number; missing for a label of -1."""
-    numbers = np.unique(labels[labels >= 0])
-    codes = np.where(labels < 0, -1, np.searchsorted(numbers, labels))
-    return pd.Categorical.from_codes(codes, pd.Index([str(names[k]) for k in numbers]), ordered=True)
+    """Categories of text, the names of the clusters that occur; missing for a label of -1.
+
+    They are in the order of names that are numbers, which may go on from another layer, else of labels.
+    """
+    present = np.unique(labels[labels >= 0]).tolist()
+    if all(is_integer(names[k]) for k in present):
+        present.sort(key=names.__getitem__)
+    return pd.Categorical.from_codes(
+        pd.Index(present).get_indexer(labels), pd.Index([str(names[k]) for k in present]), ordered=True
+    )

@@ -100,6 +100,10 @@ def test_clusters_keep_their_names(adata, best):
     pc.attach(adata, best.with_names(names))
     assert adata.obs["consensus"].cat.categories.tolist() == names
     assert adata.obs["consensus"].tolist() == best.with_names(names).named_labels.values.tolist()
+    numbers = [20, *range(1, best.n_clusters)]  # as of a layer in which a new cluster comes first
+    pc.attach(adata, best.with_names(numbers))
+    assert adata.obs["consensus"].cat.categories.astype(int).tolist() == [*numbers[1:], 20]
+    assert adata.obs["consensus"].astype(int).tolist() == best.with_names(numbers).named_labels.values.tolist()
 
 
 @pytest.mark.filterwarnings("ignore:.*clusters of one observation")
