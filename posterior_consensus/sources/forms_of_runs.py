@@ -237,7 +237,8 @@ def _of_columns(table: pd.DataFrame, index: pd.Index) -> Runs:
 def _items_named(index: pd.Index) -> Items:
     """Items of these names, along a dimension of the index's name."""
     _check_names(index, "Make the names differ, or leave them out, as reset_index(drop=True) does.")
-    dim = "item" if index.name is None or says_draw(index.name, ("sample", *_RUN)) else str(index.name)
+    is_unnamed = index.name in (None, "index") or says_draw(index.name, ("sample", *_RUN))  # the first by pandas
+    dim = "item" if is_unnamed else str(index.name)
     return Items(len(index), dim, xr.Coordinates() if _counts_from_0(index) else coords_of(index, dim))
 
 

@@ -65,7 +65,9 @@ def test_names_of_runs_and_of_items():
     assert runs.samples.draw.tolist() == ["louvain_0", "leiden_0", "leiden_1"]
     assert runs.items.dim == "cell"
     assert runs.items.coords["cell"].values.tolist() == ITEMS
-    assert pc.as_runs(TABLE.rename_axis("sample")).items.dim == "item"  # a name of draws in the results
+    for name in ("sample", "index"):  # a name of draws in the results, and the one that pandas gives
+        unnamed = pc.as_runs(TABLE.rename_axis(name)).items
+        assert (unnamed.dim, unnamed.names.tolist()) == ("item", ITEMS)
     assert "item" not in pc.as_runs(LABELS).items.coords
     exact = pd.DataFrame({"a[1]": [0, 0], "a1": [0, 1]})
     assert pc.as_runs(exact, "a[1]").samples.draw.tolist() == ["a[1]"]
