@@ -1,27 +1,31 @@
 # %% [markdown]
-# # From runs of a clustering program to one clustering
+# # From runs of scanpy's Leiden to one clustering
 #
 # Leiden, HDBSCAN and topic models find another clustering with another seed. Which one should a paper report, which
-# cells belong to another cluster in another run, and at which resolution do runs agree?
+# clusters and cells depend on the run, at which resolution do runs agree, and which setting matters most?
 #
-# The data are 700 blood cells that scanpy ships (Zheng et al. 2017). `sample_cells.py` ran Leiden with 20 seeds at each
-# of seven resolutions, and HDBSCAN on 20 UMAPs. Each run is a column of `adata.obs`. Without anndata, as when this page
-# was made, an object stands in for the AnnData that has what is used of it. All code is the same with
-# `AnnData(obs=obs, obsm=places)`.
+# The data are 700 blood cells that scanpy ships (Zheng et al. 2017). The page needs `pip install scanpy igraph`. With
+# data of your own, begin with an AnnData that has principal components and a UMAP.
 
 # %%
-from types import SimpleNamespace
-
-import matplotlib.pyplot as plt
+import numpy as np
+import scanpy as sc
 
 import posterior_consensus as pc
 
-cells = pc.load_example("cells")
-places = {"X_umap": cells[["umap_0", "umap_1"]].to_numpy()}
-is_run = cells.columns.str.startswith("leiden_")
-obs = cells.drop(columns=["umap_0", "umap_1"]).astype(dict.fromkeys(cells.columns[is_run], "category"))
-adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={}, obsm=places)
-adata.obs.iloc[:3, :5]
+adata = sc.datasets.pbmc68k_reduced()
+adata.obs_names.name = "cell"
+
+
+def leiden(adata, resolution, seed, name):
+    sc.tl.leiden(adata, resolution, random_state=seed, key_added=name, flavor="igraph", n_iterations=2, directed=False)
+
+
+sc.pp.neighbors(adata, n_neighbors=15)
+for resolution in (0.4, 0.6, 0.8, 1.0, 1.5, 2.0):
+    for seed in range(20):
+        leiden(adata, resolution, seed, f"leiden_15_{resolution}_{seed}")
+adata.obs.iloc[:3, -3:]
 
 # %% [markdown]
 # ## Read the runs
@@ -31,43 +35,43 @@ adata.obs.iloc[:3, :5]
 # other.
 
 # %%
-runs = pc.as_runs(adata, "leiden_*", groups="leiden_{}_*")
+runs = pc.as_runs(adata, "leiden_15_*", groups="leiden_15_{}_*")
 runs
 
 # %% [markdown]
 # ## Which resolution?
 #
-# `as_layers` makes a layer of each resolution, and `summarize` compares and summarizes them; `compare_layers` only
-# compares them. The comparison says how far two runs of one resolution are apart: `distance` is the mean VI between two
-# runs, `chance` what it would be if the labels of one were shuffled. `stability` is 1 if all runs are equal, and 0 if
-# they agree no more than by chance.
+# `as_layers` makes a layer of each resolution, and `summarize` compares and summarizes them. The comparison says how
+# far two runs of one resolution are apart: `distance` is the mean VI between two runs, `chance` what it would be if the
+# labels of one were shuffled. `stability` is 1 if all runs are equal, and 0 if they agree no more than by chance.
 
 # %%
 layers = pc.as_layers(runs, layer_dim="resolution")
 summaries = pc.summarize(layers, random_seed=1, progressbar=False)
-found = summaries.comparison
-found
+summaries.comparison
 
 # %%
 # Figure: Stability and number of clusters at each resolution, and flows of cells between the consensus partitions
 # of successive resolutions.
-axes = found.plot()
+axes = summaries.plot()
 
 # %% [markdown]
-# Stability does not fall steadily: runs disagree at 0.4, where some find seven clusters and others eight, and agree
-# again at 0.6, where all find nine. Its errors allow for an answer that none of the 20 runs gave, so it is not clear at
-# which resolution runs agree most. Stability is not correctness. At 0.2 all runs find the same seven clusters: the
-# program has one answer there, but there need not be seven types of cells.
+# Stability does not fall steadily: runs disagree most at 1.0, where some find nine clusters and others ten. Its errors
+# allow for an answer that none of the 20 runs gave. Stability is not correctness. At 0.4 all runs find the same
+# clusters: the program has one answer there, but there need not be as many types of cells.
 #
-# A summary has a line for each cluster. At 0.4, two clusters of 218 cells in all are one in 40% of the runs, and all
-# others are in every run.
+# ## Which clusters hold?
+#
+# A summary has a line for each cluster. At 1.0, two clusters are one in some of the runs, and another one is split in
+# others; all else is in every run. A cluster has the same number at all resolutions.
 
 # %%
-summaries[0.4].clusters
+summary = summaries[1.0]
+summary.clusters
 
 # %%
-# Figure: Share of the runs that have each cluster: all but for two of them, which are one in 40% of the runs.
-ax = summaries[0.4].clusters.plot()
+# Figure: Share of the runs that have each cluster: 60% to 70% for three of them, all for the others.
+ax = summary.clusters.plot()
 
 # %% [markdown]
 # The shortlist is 0.2 and 0.6: runs agree there at least as much as at the resolutions beside them.
@@ -89,57 +93,28 @@ ax = tree.plot()
 #
 # ## The consensus, and how certain each cell is
 #
-# The partition of a layer has the smallest mean VI to its 20 runs. Its clusters have the numbers of the comparison.
+# The partition of a layer has the smallest mean VI to its 20 runs.
 
 # %%
-summary = summaries[1.0]
 summary
 
 # %%
-# Figure: Four panels: agreement of runs on each two of 700 cells, sizes of the clusters, 95% ball, and mean
+# Figure: Four panels: agreement of runs on each two of 700 cells, numbers of clusters, 95% ball, and mean
 # agreement of each cell with its own and the nearest other cluster.
 axes = summary.plot()
 
 # %% [markdown]
 # ## Back into the AnnData
 #
-# `attach` writes columns into `obs`, in place: `consensus` and `consensus_similarity`, a cell's mean share of runs in
-# which it is with another cell of its cluster. `uns["consensus"]` has loss, method, numbers and versions. All of it is
-# stored by `adata.write_h5ad`. Cells are paired by name, so it does not matter if some were filtered out meanwhile.
-#
-# With scanpy, the figure is `sc.pl.umap(adata, color=["consensus", "consensus_similarity"])`.
+# `attach` writes columns into `obs`, in place, for each resolution: `consensus_1.0`, `consensus_1.0_similarity`, a
+# cell's mean share of runs in which it is with another cell of its cluster, and `consensus_1.0_found`, the share of
+# runs that have its cluster. scanpy's plots take the colours of the figures above.
 
 # %%
-adata = pc.attach(adata, summary)
-adata.obs[["consensus", "consensus_similarity"]].head(3)
-
-# %%
-print({name: value for name, value in adata.uns["consensus"].items() if name != "methods"})
-
-
-# %% tags=["hide-input"]
-def umap(adata, color):
-    """What ``sc.pl.umap(adata, color=color)`` shows, by Matplotlib: cells without a value are grey and small."""
-    fig, axes = plt.subplots(1, len(color), figsize=(4.2 * len(color), 3.6), layout="constrained", squeeze=False)
-    x, y = adata.obsm["X_umap"].T
-    for ax, name in zip(axes[0], color, strict=True):
-        values, is_number = adata.obs[name], adata.obs[name].dtype.kind == "f"
-        known = values.notna().to_numpy()
-        ax.scatter(x[~known], y[~known], s=3, color="lightgrey")
-        if is_number:
-            fig.colorbar(ax.scatter(x[known], y[known], s=8, c=values[known]), ax=ax)
-        else:
-            for k, category in enumerate(values.astype("category").cat.categories):
-                own = (values == category).to_numpy()
-                ax.scatter(x[own], y[own], s=8, color=plt.get_cmap("tab20")(k % 20), label=category)
-            ax.legend(fontsize=7, markerscale=1.5, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-        ax.set(title=name, xticks=[], yticks=[], xlabel="UMAP 1", ylabel="UMAP 2")
-    return axes[0]
-
-
-# %%
-# Figure: Two UMAPs of the cells: coloured by cluster, and by mean similarity, low between neighbouring clusters.
-axes = umap(adata, color=["consensus", "consensus_similarity"])
+adata = pc.attach(adata, summaries)
+# Figure: Three UMAPs of the cells: coloured by cluster, by mean similarity, low in the clusters that are one or split,
+# and by the share of the runs that have the cluster.
+axes = sc.pl.umap(adata, color=["consensus_1.0", "consensus_1.0_similarity", "consensus_1.0_found"], show=False)
 
 # %% [markdown]
 # Which cells change clusters from run to run, and where do they go?
@@ -152,22 +127,83 @@ unsure[["cluster", "similarity", "nearest", "nearest_similarity"]].round(2)
 # A low similarity means that the runs disagree on a cell. Whether the cell lies between two types, or the program has
 # difficulties, runs cannot say. Nor is a share of runs a probability: all runs can make the same mistake.
 #
+# `uns["consensus"]` has losses, numbers and versions, and all of the results. So the summaries come back from the file,
+# whose columns have the runs.
+
+# %%
+adata.write_h5ad("cells.h5ad")
+stored = sc.read_h5ad("cells.h5ad")
+again = pc.as_layers(pc.as_runs(stored, "leiden_15_*", groups="leiden_15_{}_*"), layer_dim="resolution")
+again = pc.results.LayersSummary.from_datatree(stored.uns["consensus"], again)
+print(again[1.0].n_clusters, "clusters,", pc.partition_loss(again[1.0], summary), "bits from what was stored")
+
+# %% [markdown]
+# ## Which setting matters most?
+#
+# The number of neighbours could have been another one, too. `compare_factors` reads both settings in the names of the
+# columns, and compares runs that differ in one of them alone.
+
+# %%
+for n_neighbors in (10, 30):
+    sc.pp.neighbors(adata, n_neighbors=n_neighbors)
+    for resolution in (0.4, 0.6, 0.8, 1.0, 1.5, 2.0):
+        for seed in range(5):
+            leiden(adata, resolution, seed, f"leiden_{n_neighbors}_{resolution}_{seed}")
+factors = pc.compare_factors(pc.as_runs(adata, "leiden_*"), "leiden_{n_neighbors}_{resolution}_*")
+factors
+
+# %%
+# Figure: Mean VI between two runs that differ in the number of neighbours or in the resolution alone, and between two
+# runs of one setting.
+ax = factors.plot()
+
+# %% [markdown]
+# The resolution matters most, the seed least. Runs that differ in the seed alone show the smallest part of what could
+# have been otherwise.
+#
+# ## Does it hold on fewer cells?
+#
+# Twenty runs on 80% of the cells each, with neighbours of their own. Cells that a run did not have are missing: each
+# pair of cells is counted over the runs that had both. If components are to vary as well, compute them anew too, by
+# `sc.pp.pca(some)`.
+
+# %%
+rng = np.random.default_rng(1)
+parts = {}
+for seed in range(20):
+    some = adata[rng.permutation(adata.n_obs)[: adata.n_obs * 8 // 10]].copy()
+    sc.pp.neighbors(some, n_neighbors=15)
+    leiden(some, 1.0, seed, "leiden")
+    parts[f"part {seed}"] = some.obs["leiden"]
+of_parts = pc.as_runs(parts, missing=np.nan)
+best = pc.consensus_partition(of_parts, loss="binder", random_seed=1, progressbar=False)
+best
+
+# %%
+adata = pc.attach(adata, best, pc.item_uncertainty(of_parts, best), group="parts")
+# Figure: Two UMAPs of the cells: coloured by the consensus of runs on parts of the cells, and by mean similarity.
+axes = sc.pl.umap(adata, color=["parts", "parts_similarity"], show=False)
+
+# %% [markdown]
+# The two clusters that are one in 30% of the runs on all cells are one in this consensus, and their similarities are
+# low.
+#
 # ## Noise
 #
 # HDBSCAN leaves cells out, with the label -1. `noise=-1` says so: in that run, such a cell is together with no other.
 # The default loss is then `"ballet"`: it counts pairs, and cells that only one of two partitions calls noise. The
-# consensus leaves out cells that most runs leave out.
+# consensus leaves out cells that most runs leave out. The runs of HDBSCAN come with this package: they are of 20 UMAPs
+# of these cells, each from another seed.
 
 # %%
-trees = pc.as_runs(adata, "hdbscan_*", noise=-1)
-dense = pc.summarize(trees, random_seed=1, progressbar=False)
-dense
+adata.obs = adata.obs.join(pc.load_example("cells").filter(like="hdbscan_"))
+by_density = pc.summarize(pc.as_runs(adata, "hdbscan_*", noise=-1), random_seed=1, progressbar=False)
+by_density
 
 # %%
-adata = pc.attach(adata, dense, group="dense")
-print(adata.obs["dense_noise"].value_counts())
-# Figure: Two UMAPs of the cells: coloured by cluster and by mean similarity, with noise in small grey points.
-axes = umap(adata, color=["dense", "dense_similarity"])
+adata = pc.attach(adata, by_density, group="dense")
+# Figure: Two UMAPs of the cells: coloured by cluster and by mean similarity, with noise in grey.
+axes = sc.pl.umap(adata, color=["dense", "dense_similarity"], show=False)
 
 # %% [markdown]
 # ## Do two programs agree?
@@ -176,14 +212,15 @@ axes = umap(adata, color=["dense", "dense_similarity"])
 # clusters, and one consensus of both would describe neither.
 
 # %%
-both = pc.as_runs(adata, ["leiden_1.0_*", "hdbscan_*"], groups="{}_*", noise=-1)
+both = pc.as_runs(adata, ["leiden_15_1.0_*", "hdbscan_*"], groups="{}_*", noise=-1)
 pc.diagnose(both)
 
 # %% [markdown]
 # ## For a paper
 #
-# `methods_text` has the sentences. `summary.to_html("report.html")` writes a report, and `summary.to_csv("tables")` its
-# tables. [From scanpy](../from_scanpy.md) has these steps in the words of scanpy, HDBSCAN and BERTopic.
+# `methods_text` has the sentences. `summaries.to_html("report.html")` writes a report on all resolutions, and
+# `summary.to_csv("tables")` the tables of one. [From scanpy](../from_scanpy.md) has these steps in the words of scanpy,
+# HDBSCAN and BERTopic.
 
 # %%
 print(summary.methods_text())

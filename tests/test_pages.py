@@ -27,7 +27,8 @@ ENDS_IN_ISE = re.compile(r"(\w*is)(?:e[drs]?|ing|ations?)$")
 PLAIN = {*"raise rise arise precise surprise promise advise irise schmeise".split()}  # and noise, pairwise and so on
 OF_OTHER_PROGRAMS = re.compile(
     r"""["'](?:\w+ ){0,2}center(?: \w+)?["']|(?:align-items|text-align): center|\w+_center\b|center_\w+"""
-    r"""|[( ]centers[=)]|nearest_neighbors|\\centering\b|"flavor"|visualisations|/4688-[-a-z]+"""
+    r"""|[( ]centers[=)]|(?:nearest_|n_|sc\.pp\.)neighbors|\\centering\b|"flavor"|flavor=|visualisations"""
+    r"""|/4688-[-a-z]+"""
 )
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 WIDTH = 120
