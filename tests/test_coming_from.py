@@ -93,8 +93,17 @@ def clustered():
     adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={})
     runs = pc.as_runs(adata, "leiden_*", groups="leiden_{}_*")
     layers, hdbscan_runs = pc.as_layers(runs), pc.as_runs(topics, noise=-1)
+    sorts = obs.rename_axis("card").reset_index().melt("card", var_name="user", value_name="pile")
     return {
-        **{"adata": adata, "keys": keys, "topics": topics, "assignments": labels.T, "runs": runs, "layers": layers},
+        **{
+            "adata": adata,
+            "keys": keys,
+            "topics": topics,
+            "assignments": labels.T,
+            "runs": runs,
+            "layers": layers,
+            "sorts": sorts,
+        },
         **{"parts": [obs[key].iloc[k:] for k, key in enumerate(keys[:3])], "resolutions": [0.4, 0.4, 0.6]},
         "hdbscan_runs": hdbscan_runs,
         **{"one": labels[0], "other": labels[1], "n": 15},
@@ -110,6 +119,20 @@ def test_page_for_users_of_splink_prints_what_it_shows(capsys, monkeypatch):
     )
     exec(code, {"pc": pc})
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of scanpy and anndata
+def test_page_for_users_of_scanpy_prints_what_it_shows(capsys, tmp_path, monkeypatch):
+    for package in ("scanpy", "igraph"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in re.findall(r"^```python\n([^`]*)```", PAGES["from_scanpy.md"], re.MULTILINE):
+        exec(code, names)
+    (shown,) = re.findall(r"^```text\n([^`]*)```", PAGES["from_scanpy.md"], re.MULTILINE)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
+    assert names["summaries"][1.0].n_clusters == names["adata"].obs["consensus_1.0"].nunique()
 
 
 @pytest.mark.filterwarnings("ignore")  # of draws that are few
