@@ -11,6 +11,7 @@ from posterior_consensus.answers.cluster_stability import cluster_stability as c
 from posterior_consensus.answers.cluster_summary import cluster_summary as cluster_summary
 from posterior_consensus.answers.compare import compare_posteriors as compare_posteriors
 from posterior_consensus.answers.component_similarity import component_similarity as component_similarity
+from posterior_consensus.answers.contrast import contrast as contrast
 from posterior_consensus.answers.credible import credible_ball as credible_ball
 from posterior_consensus.answers.density import partition_density as partition_density
 from posterior_consensus.answers.encodings import item_embedding as item_embedding

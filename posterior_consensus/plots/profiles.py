@@ -9,6 +9,7 @@ import pandas as pd
 
 from posterior_consensus.answers.cluster_stability import ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary
+from posterior_consensus.answers.contrast import Contrast
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import (
@@ -319,3 +320,94 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         ],
     )
     return ax
+
+
+def plot_contrast(found: Contrast, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot what differs between clusters: means or shares with intervals, and those by the labels taken as known.
+
+    Parameters
+    ----------
+    figsize, ax : (float, float) and matplotlib.axes.Axes, optional
+        Width and height of a new figure in inches, or the axes to plot on.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `ax` is not an Axes.
+    ValueError
+        If `figsize` is invalid.
+
+    See Also
+    --------
+    contrast : Compute the estimates.
+
+    Notes
+    -----
+    Each cluster has a row with its estimate and its interval in the cluster's colour. Below it, in grey, are the mean
+    and interval that take the reported labels as known. Of a categorical y, each category has such rows in the order of
+    the categories, named on the right. If y has the attribute ``units``, the axis has the unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> rng = np.random.default_rng(1)
+    >>> probability = rng.random(400)
+    >>> draws = rng.random((100, 400)) < probability
+    >>> y = rng.normal(rng.random(400) < probability)
+    >>> ax = pc.contrast(draws, (probability > 0.5).astype(int), y=y).plot()
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['0 (n = 210)', '1 (n = 190)']
+    """
+    values = found.estimates
+    categories = values["category"].values.tolist() if "category" in values.dims else []
+    n, n_each = len(found.names), max(len(categories), 1)
+    ax = frame.new_axes(ax, figsize, 5.6, float(np.clip(1.4 + 0.3 * n * n_each, 2.2, 9.0)))
+    rows = np.arange(n)[:, np.newaxis] + 0.8 * ((np.arange(n_each) + 0.5) / n_each - 0.5)
+    room = frame.extent(ax)[1] / (n * n_each)  # points per estimate
+    columns = {name: values[name].values.reshape(n, n_each) for name in ("estimate", "low", "high")}
+    naive = {name: values[name].values.reshape(n, n_each) for name in ("naive", "naive_low", "naive_high")}
+    below = rows + 0.25 / n_each
+    ax.hlines(below, naive["naive_low"], naive["naive_high"], colors=NEUTRAL, linewidth=min(1.2, room / 6))
+    ax.plot(naive["naive"].ravel(), below.ravel(), "D", color=NEUTRAL, markersize=min(4.0, room / 3))
+    numbers = np.repeat(values["number"].values, n_each)
+    lines = colours_of(numbers)
+    ax.hlines(rows.ravel(), columns["low"].ravel(), columns["high"].ravel(), colors=lines, linewidth=min(2.0, room / 4))
+    style = {"s": min(6.0, room / 2) ** 2, "edgecolors": ink(), "linewidths": 0.6, "zorder": 2.5}
+    frame.scatter_clusters(ax, columns["estimate"].ravel(), rows.ravel(), numbers, **style)
+    names = frame.short_names([str(name) for name in found.names], frame.LONGEST)
+    _set_names(ax, "y", [f"{name} (n = {k:,})" for name, k in zip(names, values["n_values"].values, strict=True)])
+    if categories:
+        _name_on_the_right(ax, rows.ravel(), frame.short_names(categories * n, frame.LONGEST), room)
+    what = f"share of {found.name}" if categories else found.name
+    ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=frame.axis_label(what, found.unit))
+    ax.tick_params(axis="y", length=0)
+    marks = [
+        frame.point(f"corrected, {found.prob:.0%} interval", "o", NEUTRAL, markeredgecolor=ink(), markersize=5),
+        frame.point("by the reported labels", "D", NEUTRAL, markersize=4),
+    ]
+    frame.legend_above(ax, marks)
+    return ax
+
+
+def _name_on_the_right(ax: Axes, rows: Floats, names: list[str], room: float) -> None:
+    """Name the rows of categories beyond the right end of the axes, if they are readable."""
+    font = min(8.0, 0.9 * room)
+    if font < 4.0:
+        return
+    for row, name in zip(rows.tolist(), names, strict=True):
+        ax.annotate(
+            name,
+            (1.0, row),
+            (4, 0),
+            xycoords=ax.get_yaxis_transform(),
+            textcoords="offset points",
+            va="center",
+            fontsize=font,
+            parse_math=False,
+        )

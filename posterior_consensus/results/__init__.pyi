@@ -6,6 +6,7 @@ from posterior_consensus.answers.cluster_stability import ClusterStability as Cl
 from posterior_consensus.answers.cluster_summary import ClusterSummary as ClusterSummary
 from posterior_consensus.answers.compare import PosteriorComparison as PosteriorComparison
 from posterior_consensus.answers.component_similarity import ComponentSimilarity as ComponentSimilarity
+from posterior_consensus.answers.contrast import Contrast as Contrast
 from posterior_consensus.answers.credible import CredibleBall as CredibleBall
 from posterior_consensus.answers.density import PartitionDensity as PartitionDensity
 from posterior_consensus.answers.fitted_modes import PartitionModes as PartitionModes

@@ -64,6 +64,7 @@ PLOTS = {
     "cluster_stability": lambda: [pc.cluster_stability(draws(), LABELS)],
     "cluster_summary": lambda: [pc.cluster_summary(np.array([LABELS] * 40), LABELS, mu=MEANS)],
     "component_similarity": lambda: [pc.component_similarity(np.array([LABELS] * 40), mean=MEANS, sd=1.0)],
+    "contrast": lambda: [pc.contrast(np.array([LABELS] * 40), LABELS, y=VALUES[:, 0])],
     "credible_ball": lambda: [ball()],
     "data": lambda: [VALUES, LABELS],
     "dendrogram": lambda: [pc.cluster_merges(draws(), LABELS)],

@@ -56,6 +56,11 @@ def scored(z):
     return dataclasses.replace(own, items=pc.as_partition_draws(z).items)
 
 
+def calm(z):
+    """Draws of two clusters, between which one item moves."""
+    return z.copy(data=(np.arange(8) < 3 + np.arange(60).reshape(2, 30, 1) % 2).astype(z.dtype))
+
+
 def three(z, names=None):
     found = best(z, n_clusters=3)
     return found if names is None else found.with_names(names)
@@ -105,6 +110,11 @@ RESULTS = {
     "items, names": lambda z: pc.item_uncertainty(z, three(z, ABC)),
     "stability of clusters": lambda z: pc.cluster_stability(z, three(z, ODD)),
     "stability of clusters, runs": lambda z: pc.cluster_stability(as_runs(z), three(z)),
+    "contrast": lambda z: pc.contrast(calm(z), best(calm(z)), y=[*range(7), np.nan]),
+    "contrast, categories": lambda z: pc.contrast(
+        calm(z), best(calm(z)).with_names([("a", 1), 7]), y=pd.Categorical(list("xyxyxyxy")), used=True
+    ),
+    "contrast, runs": lambda z: pc.contrast(as_runs(calm(z)), best(calm(z)), y=np.arange(8) % 3 > 0),
     "diagnosis": lambda z: pc.diagnose(z, best(z, loss="binder"), references={"one": np.zeros(8, int)}),
     "diagnosis, names": lambda z: pc.diagnose(z.assign_coords(chain=["left", "right"])),
     "diagnosis, one chain": lambda z: pc.diagnose(z[:1]),
@@ -185,6 +195,7 @@ FIGURES = {  # of each record, by their names in `plots`; None where no figure t
     "ClusterSummary": "profiles.plot_cluster_summary",
     "ComponentSimilarity": "n_clusters.plot_component_similarity",
     "ConsensusTree": "tree.plot_tree",
+    "Contrast": "profiles.plot_contrast",
     "CredibleBall": "strips.plot_credible_ball",
     "Diagnosis": "draws.plot_traces",
     "ExpertViews": "experts.plot_experts",
