@@ -34,7 +34,7 @@ SHOWN = ["n_values", "estimate", "low", "high", "error", "naive"]
 
 _LEAST_CORRELATION = 0.1  # canonical correlation with the partition below which a draw cannot tell its clusters apart
 _MOST_LEFT_OUT = 0.1  # share of such draws, by weight, beyond which there is no answer
-_FEWEST = 2  # values of a cluster, or what its weights are worth, that a variance needs
+_FEWEST = 2  # values of a cluster that a variance needs
 _THINNED = 100  # draws of the weights
 _AXES = {name: f"contrast_{name}" for name in ("cluster", "pair", "category", "sample", "reported", "chain", "draw")}
 _CLUSTERS = {"cluster": "contrast_clusters"}
@@ -125,7 +125,7 @@ class Contrast(InWords, HasLabels):
         pandas.DataFrame
             A row for each cluster, or for each cluster and category, with the columns of `estimates`.
         """
-        return _table(self.estimates, ["cluster"])
+        return _rows_of(self.estimates, ["cluster"])
 
     def in_words(self) -> str:
         """Describe the analysis and its largest difference in sentences for a paper.
@@ -153,7 +153,7 @@ class Contrast(InWords, HasLabels):
 
     def _largest(self) -> str:
         """The largest difference in standard errors, with its interval."""
-        table = _table(self.differences, ["pair"]).reset_index()
+        table = _rows_of(self.differences, ["pair"]).reset_index()
         at = int((table["difference"] / table["error"]).abs().fillna(-1.0).to_numpy().argmax())
         value, low, high, p, naive = table[["difference", "low", "high", "p_corrected", "naive"]].to_numpy()[at]
         first, second = (display.as_text(table[name].tolist()[at]) for name in ("first", "second"))
@@ -189,7 +189,7 @@ class Contrast(InWords, HasLabels):
         return f"{title} ({self.labels.dims[0]})", lines, table[SHOWN]
 
 
-def _table(values: xr.Dataset, dims: list[str]) -> pd.DataFrame:
+def _rows_of(values: xr.Dataset, dims: list[str]) -> pd.DataFrame:
     """A row for each element of the Dataset, by the names of `dims` and the categories."""
     order = [*dims, *(["category"] if "category" in values.dims else [])]
     table = values.to_dataframe(order)
@@ -250,28 +250,29 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
 
         m_tk = sum_i w_ik y_i / sum_i w_ik.
 
-    Some weights are negative. Items without a value have no part in these sums, but in D_t. Variances within a draw are
-    those of a weighted mean (a sandwich), with covariances of clusters, times e / (e - 1) with
-    e = (sum_i w_ik)^2 / sum_i w_ik^2. If D_t is the identity, estimates are means by cluster, and tests those of Welch.
-    The estimate is the mean of m_tk over draws, with their weights. Its variance is the mean of the variances plus
-    (n + 1) / (n - 1) times the variance between draws, where n is the effective sample size of m_tk [3]_. Intervals
-    and p-values are those of Student's t with the degrees of freedom of Barnard and Rubin [4]_. They are somewhat too
-    wide for sampled labels, whose randomness is in both variances. Shares of categories can be slightly below 0 or
-    above 1; intervals too.
+    Some weights are negative. Items without a value have no part in these sums, but in D_t. The sum of the weights of
+    the items that W has in cluster l is a share a_tkl of all, so that m_tk = sum_l a_tkl ybar_l of the means by
+    reported cluster. The variance within the draw is
 
-    A draw is left out if its smallest canonical correlation with W, the last singular value of
+        V_tk = sum_l a_tkl^2 v_tl / n_l,    v_tl = max(s_l^2 - sum_k c_tlk (m_tk - ybar_l)^2, 0),
 
-        D_t[k, l] (r_k / n_l)^(1/2)
+    where c_tlk is the share of cluster l that draw t has in k. So v_tl is the variance of y within the draw's clusters,
+    since the variance between draws has how uncertain their items are. The estimate is the mean of m_tk over draws,
+    with their weights. Its variance is the mean of V_tk plus (n + 1) / (n - 1) times the variance of m_tk between
+    draws, where n is the effective sample size [3]_. Intervals and p-values are those of Student's t with the degrees
+    of freedom of such a sum [4]_. If D_t is the identity, estimates are means by cluster, and tests are those of Welch.
+    Shares of categories can be slightly below 0 or above 1, and so can their intervals.
 
-    with sizes r_k of its clusters and n_l of those of W, is below 0.1, or if the weights of a cluster are worth less
-    than two values. Errors would be more than ten times those of known labels.
+    A draw is left out if its smallest canonical correlation with W is below 0.1, so that errors would be more than ten
+    times those of known labels. This is the last singular value of D_t[k, l] (r_k / n_l)^(1/2), with sizes r_k of its
+    clusters and n_l of those of W.
 
     References
     ----------
     .. [1] Bolck, Croon and Hagenaars (2004), Political Analysis 12(1), 3-27. https://doi.org/10.1093/pan/mph001
     .. [2] Vermunt (2010), Political Analysis 18(4), 450-469. https://doi.org/10.1093/pan/mpq025
     .. [3] Rubin (1987), Multiple Imputation for Nonresponse in Surveys. https://doi.org/10.1002/9780470316696
-    .. [4] Barnard and Rubin (1999), Biometrika 86(4), 948-955. https://doi.org/10.1093/biomet/86.4.948
+    .. [4] Satterthwaite (1946), Biometrics Bulletin 2(6), 110-114. https://doi.org/10.2307/3002019
 
     Examples
     --------
@@ -288,8 +289,8 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     >>> found.to_dataframe()[["estimate", "error", "naive"]].round(2)
              estimate  error  naive
     cluster
-    0           -0.04   0.13   0.21
-    1            0.91   0.14   0.67
+    0           -0.04   0.12   0.21
+    1            0.91   0.12   0.67
     """
     prob, used = check_between("prob", prob, 1), check_flag("used", used)
     draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
@@ -299,24 +300,26 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
             "`draws` and `partition` must have each item in a cluster; got noise. Leave out the items that are noise, "
             "as by draws.isel(item=~noise), and read the others without noise=."
         )
-    own = _by_number(own)
+    own = _in_order_of_numbers(own)
     values = _values_of(y, draws.items)
-    moments = _moments(values, own)
+    sums = _sums_by_cluster(values, own)
     n_clusters, n_columns = len(own.names), values.columns.shape[1]
-    size = 8 * draws.n_draws * n_clusters**2 * (n_columns + 4)
+    size = 8 * draws.n_draws * n_clusters**2 * (n_clusters + n_columns)
     memory.check(size, f"Tables of {n_clusters} clusters and {n_columns} columns in {draws.n_draws:,} draws")
-    joint = _joint_tables(draws, own.labels)
-    inverse, apart = _inverses(joint, moments.number, own, draws)
-    samples = draws.samples.take(apart)
-    corrected = _pooled(samples, _by_draw(inverse, moments), prob)
-    one = Samples.of_one_chain(1)
-    naive = _pooled(one, _by_draw(np.eye(n_clusters)[np.newaxis], moments), prob)
-    numbers = {"number": own.numbers, "size": np.bincount(own.labels), "n_values": moments.number.astype(np.int64)}
+    joint, certain = _joint_tables(draws, own.labels), np.eye(n_clusters)[np.newaxis]
+    inverse, kept = _inverses(joint, sums.number, own, draws)
+    samples, one = draws.samples.take(kept), Samples.of_one_chain(1)
+    mixed = (joint[kept] / joint[kept].sum(axis=1, keepdims=True)).transpose(0, 2, 1)
+    found, known = _in_draws(inverse, mixed, sums), _in_draws(certain, certain, sums)
+    corrected, naive = _pooled(samples, found, prob), _pooled(one, known, prob)
+    apart, naively_apart = _pooled(samples, found.of_pairs(), prob), _pooled(one, known.of_pairs(), prob)
+    spread = samples.mean(found.spread.T)
+    numbers = {"number": own.numbers, "size": np.bincount(own.labels), "n_values": sums.number.astype(np.int64)}
     thinned = samples.at_quantiles((np.arange(n := min(_THINNED, samples.n_draws)) + 0.5) / n)
     return Contrast(
         labels=draws.items.array(own.labels.astype(np.int32), "labels"),
-        estimates=_estimates(numbers, corrected.of_clusters, naive.of_clusters, values, own),
-        differences=_differences(corrected, naive, values, own, used),
+        estimates=_estimates(numbers, corrected, naive, values, own),
+        differences=_differences(apart, naively_apart, spread, values, own, used),
         inverse=xr.DataArray(
             inverse[thinned],
             {name: ("sample", ids[thinned]) for name, ids in (("chain", samples.chain), ("draw", samples.draw))}
@@ -335,7 +338,7 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     )
 
 
-def _by_number(own: Clusters) -> Clusters:
+def _in_order_of_numbers(own: Clusters) -> Clusters:
     """The clusters in the order of their numbers."""
     order = np.argsort(own.numbers, kind="stable")
     labels = np.argsort(order).astype(np.int32)[own.labels]
@@ -384,7 +387,7 @@ def _values_of(y: Any, items: Items) -> _Values:
     return _Values(columns, present, 0.0, CATEGORICAL, name, categories)
 
 
-class _Moments(NamedTuple):
+class _Sums(NamedTuple):
     """Number (K,), sum and sum of squares (K, C) of the values in each cluster of the partition."""
 
     number: Floats
@@ -392,7 +395,7 @@ class _Moments(NamedTuple):
     squares: Floats
 
 
-def _moments(values: _Values, own: Clusters) -> _Moments:
+def _sums_by_cluster(values: _Values, own: Clusters) -> _Sums:
     n_clusters = len(own.names)
     if n_clusters < _FEWEST:
         raise ValueError("`partition` must have two clusters or more to be compared; got 1.")
@@ -407,16 +410,16 @@ def _moments(values: _Values, own: Clusters) -> _Moments:
     def sums(columns: Floats) -> Floats:
         return np.column_stack([np.bincount(own.labels, column, n_clusters) for column in columns.T])
 
-    return _Moments(number, sums(values.columns), sums(np.square(values.columns)))
+    return _Sums(number, sums(values.columns), sums(np.square(values.columns)))
 
 
 @singledispatch
-def _common(draws: PartitionDraws, labels: Labels) -> tuple[npt.NDArray[Any], Integers]:
+def _items_in_common(draws: PartitionDraws, labels: Labels) -> tuple[npt.NDArray[Any], Integers]:
     """Items (R, K) that clusters of draws and of the partition have in common, and each draw's first row (N + 1,)."""
     return draws.clusters.joint_counts(labels), draws.clusters.starts
 
 
-@_common.register
+@_items_in_common.register
 def _(draws: AllocationDraws, labels: Labels) -> tuple[npt.NDArray[Any], Integers]:
     common = expected_common_items(draws.probabilities, labels)
     n_draws, n_components, n_clusters = common.shape
@@ -425,7 +428,7 @@ def _(draws: AllocationDraws, labels: Labels) -> tuple[npt.NDArray[Any], Integer
 
 def _joint_tables(draws: PartitionDraws, labels: Labels) -> Floats:
     """Items (N, K, K) in common of the cluster that each draw has for k, and of the partition's l."""
-    counts, starts = _common(draws, labels)
+    counts, starts = _items_in_common(draws, labels)
     own = partners(counts, starts)
     own = np.where(own < 0, counts.argmax(axis=1), own)
     n_draws, n_clusters = starts.size - 1, counts.shape[1]
@@ -446,9 +449,7 @@ def _inverses(joint: Floats, number: Floats, own: Clusters, draws: PartitionDraw
     has = correlations[:, -1] >= _LEAST_CORRELATION
     at = np.flatnonzero(has)
     inverse = np.linalg.inv(joint[at] / rows[at, :, np.newaxis])
-    total, square = (np.einsum("tlk,l->tk", one, number) for one in (inverse, np.square(inverse)))
-    worth = np.all((total > 0) & (np.square(total) >= _FEWEST * square), axis=1)
-    has[at] = worth
+    has[at] = np.all(np.einsum("tlk,l->tk", inverse, number) > 0, axis=1)
     kept = has & (draws.weights > 0)
     left_out = float(draws.weights[~has].sum())
     if left_out > _MOST_LEFT_OUT or not kept.any():
@@ -464,33 +465,38 @@ def _inverses(joint: Floats, number: Floats, own: Clusters, draws: PartitionDraw
     return inverse[kept[at]], np.flatnonzero(kept)
 
 
-class _ByDraw(NamedTuple):
-    """Estimates (N, K, C) of each draw, their covariances (N, K, K, C), and degrees of freedom (N, K)."""
+class _InDraws(NamedTuple):
+    """Shares (N, K, M) of the means by reported cluster in M estimates of each draw, the means, and their variances.
 
-    estimates: Floats
-    covariances: Floats
-    freedom: Floats
+    Variances are those of y within the clusters of the draw.
+    """
+
+    shares: Floats
+    means: Floats  # (K, C)
+    variances: Floats  # (N, K, C)
+    freedom: Floats  # (K,)
     spread: Floats  # (N, C): standard deviation within clusters
 
+    def of_pairs(self) -> "_InDraws":
+        """The same of the differences between two clusters each, the second less the first."""
+        first, second = np.triu_indices(self.shares.shape[2], 1)
+        return self._replace(shares=self.shares[:, :, second] - self.shares[:, :, first])
 
-def _by_draw(inverse: Floats, moments: _Moments) -> _ByDraw:
-    total = np.einsum("tlk,l->tk", inverse, moments.number)
-    scaled = inverse / total[:, np.newaxis]
-    estimates = np.einsum("tlk,lc->tkc", scaled, moments.total)
-    transposed = scaled.transpose(0, 2, 1)
-    number = transposed @ (scaled * moments.number[:, np.newaxis])
-    worth = 1.0 / np.einsum("tkk->tk", number)
-    factor = np.sqrt(worth / (worth - 1.0))
-    covariances = np.empty((*number.shape, estimates.shape[2]))
-    for c, (sums, squares) in enumerate(zip(moments.total.T, moments.squares.T, strict=True)):
-        own, other = estimates[:, :, np.newaxis, c], estimates[:, np.newaxis, :, c]
-        of_sums, of_squares = (transposed @ (scaled * one[:, np.newaxis]) for one in (sums, squares))
-        covariances[..., c] = of_squares - (own + other) * of_sums + own * other * number
-    covariances *= (factor[:, :, np.newaxis] * factor[:, np.newaxis])[..., np.newaxis]
-    n_values, n_clusters = moments.number.sum(), moments.number.size
-    within = moments.squares.sum(axis=0) - np.einsum("tk,tkc->tc", total, np.square(estimates))
+
+def _in_draws(inverse: Floats, mixed: Floats, sums: _Sums) -> _InDraws:
+    """Estimates by the inverses, and by the shares (N, K, K) of each draw's clusters in the reported ones."""
+    weighted = inverse * sums.number[:, np.newaxis]
+    total = weighted.sum(axis=1)
+    shares = weighted / total[:, np.newaxis]
+    number = sums.number[:, np.newaxis]
+    means = sums.total / number
+    n_values, n_clusters = sums.number.sum(), sums.number.size
+    estimates = np.einsum("tlk,lc->tkc", shares, means)
+    apart = np.square(estimates[:, np.newaxis] - means[:, np.newaxis])
+    variances = (sums.squares - number * np.square(means)) / (number - 1) - np.einsum("tlk,tlkc->tlc", mixed, apart)
+    within = sums.squares.sum(axis=0) - np.einsum("tk,tkc->tc", total, np.square(estimates))
     spread = np.sqrt(np.maximum(within, 0.0) / max(n_values - n_clusters, 1.0))
-    return _ByDraw(estimates, covariances, worth - 1.0, spread)
+    return _InDraws(shares, means, np.maximum(variances, 0.0) / number, sums.number - 1, spread)
 
 
 class _Pooled(NamedTuple):
@@ -504,43 +510,22 @@ class _Pooled(NamedTuple):
     ess: Floats
 
 
-class _Answer(NamedTuple):
-    of_clusters: _Pooled  # (K, C)
-    of_pairs: _Pooled  # (P, C)
-    spread: Floats  # (C,)
-
-
-def _pairs(n_clusters: int) -> tuple[Positions, Positions]:
-    """First and second cluster of each pair."""
-    return np.triu_indices(n_clusters, 1)
-
-
-def _pooled(samples: Samples, found: _ByDraw, prob: float) -> _Answer:
-    estimates, covariances = np.moveaxis(found.estimates, 0, -1), np.moveaxis(found.covariances, 0, -1)
-    first, second = _pairs(len(estimates))
-    each = np.arange(len(estimates))
-    variances, freedom = covariances[each, each], found.freedom.T[:, np.newaxis]
-    apart = variances[first] + variances[second] - 2 * covariances[first, second]
-    parts = [np.square(variances[k]) / freedom[k] for k in (first, second)]
-    welch = np.square(variances[first] + variances[second]) / np.maximum(sum(parts), np.finfo(np.float64).tiny)
-    welch = np.minimum(welch, freedom[first] + freedom[second])
-    of_clusters = _over_draws(samples, estimates, variances, np.broadcast_to(freedom, estimates.shape), prob)
-    of_pairs = _over_draws(samples, estimates[second] - estimates[first], apart, welch, prob)
-    return _Answer(of_clusters, of_pairs, samples.mean(found.spread.T))
-
-
-def _over_draws(samples: Samples, values: Floats, variances: Floats, freedom: Floats, prob: float) -> _Pooled:
-    """Pool estimates (..., N) with their variances and degrees of freedom, by the rules of multiple imputation."""
+def _pooled(samples: Samples, found: _InDraws, prob: float) -> _Pooled:
+    """Pool estimates of draws, of shape (M, C), with variances within and between draws."""
     from scipy import stats
 
-    estimate, within, complete = (samples.mean(one) for one in (values, np.maximum(variances, 0.0), freedom))
+    values = np.einsum("tlm,lc->mct", found.shares, found.means)
+    variances = np.einsum("tlm,tlc->mct", np.square(found.shares), found.variances)
+    of_parts = np.square(found.variances) / found.freedom[:, np.newaxis]
+    squares = np.einsum("tlm,tlc->mct", found.shares**4, of_parts)
+    complete = np.divide(np.square(variances), squares, out=np.ones(squares.shape), where=squares > 0)
+    estimate, within, freedom = (samples.mean(one) for one in (values, variances, complete))
     size = np.fmin(samples.mcse_and_ess(values)[1], samples.effective_draws)
     n = np.maximum(size, _FEWEST)
     between = samples.mean(np.square(values - estimate[..., np.newaxis])) * (n + 1) / (n - 1)
     error = np.sqrt(within + between)
     share = np.divide(between, within + between, out=np.zeros(error.shape), where=error > 0)
-    observed = (complete + 1) / (complete + 3) * complete * (1 - share)
-    degrees = 1 / (1 / np.maximum(observed, 1.0) + np.square(share) / (n - 1))
+    degrees = 1 / (np.square(1 - share) / freedom + np.square(share) / (n - 1))
     half = error * stats.t.ppf((1 + prob) / 2, degrees)
     ratio = np.divide(np.abs(estimate), error, out=np.full(error.shape, np.nan), where=error > 0)
     return _Pooled(estimate, error, estimate - half, estimate + half, 2 * stats.t.sf(ratio, degrees), size)
@@ -564,10 +549,11 @@ def _estimates(
     return _dataset("cluster", numbers, shifted, values, {"cluster": names_as_coordinate(own.names)})
 
 
-def _differences(corrected: _Answer, naive: _Answer, values: _Values, own: Clusters, used: bool) -> xr.Dataset:
-    found, known = corrected.of_pairs, naive.of_pairs
+def _differences(
+    found: _Pooled, naive: _Pooled, spread: Floats, values: _Values, own: Clusters, used: bool
+) -> xr.Dataset:
     unknown = np.full(found.p_value.shape, np.nan)
-    is_numeric = values.kind == NUMERIC and corrected.spread > 0
+    is_numeric = values.kind == NUMERIC and spread > 0
     columns = {
         "difference": found.estimate,
         "low": found.low,
@@ -575,9 +561,9 @@ def _differences(corrected: _Answer, naive: _Answer, values: _Values, own: Clust
         "error": found.error,
         "p_value": unknown if used else found.p_value,
         "p_corrected": unknown if used else _holm(found.p_value),
-        "effect": np.divide(found.estimate, corrected.spread, out=unknown.copy(), where=is_numeric),
-        "naive": known.estimate,
-        "naive_p_value": unknown if used else known.p_value,
+        "effect": np.divide(found.estimate, spread, out=unknown.copy(), where=is_numeric),
+        "naive": naive.estimate,
+        "naive_p_value": unknown if used else naive.p_value,
     }
     names = zip(*combinations(own.names, 2), strict=True)
     coords = {one: ("pair", names_as_coordinate(ends)) for one, ends in zip(("first", "second"), names, strict=True)}
