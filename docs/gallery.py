@@ -99,6 +99,16 @@ def ClusterStability():
     summary.clusters.plot()
 
 
+def Contrast():
+    """Mean response of patients in three overlapping clusters, corrected in colour, by the reported labels in grey."""
+    rng = np.random.default_rng(1)
+    probability = rng.dirichlet([0.3, 0.3, 0.3], 400)  # of each patient to be in each cluster
+    truth, *draws = rng.multinomial(1, probability, (201, 400)).argmax(axis=2)
+    response = rng.normal(2.0 * truth)
+    found = pc.contrast(np.array(draws), probability.argmax(axis=1), y=response)
+    found.plot().set_xlabel("response")
+
+
 def plot_data():
     """Petal length and width of 30 irises, coloured by cluster; a flower unlike its cluster has a smaller point."""
     irises = pc.load_example("iris")

@@ -251,17 +251,17 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
         m_tk = sum_i w_ik y_i / sum_i w_ik.
 
     Some weights are negative. Items without a value have no part in these sums, but in D_t. The sum of the weights of
-    the items that W has in cluster l is a share a_tkl of all, so that m_tk = sum_l a_tkl ybar_l of the means by
-    reported cluster. The variance within the draw is
+    the items that W has in cluster l is a share a_tkl of all. So m_tk = sum_l a_tkl ybar_l is a sum of the means by
+    reported cluster, and the variance within the draw is
 
-        V_tk = sum_l a_tkl^2 v_tl / n_l,    v_tl = max(s_l^2 - sum_k c_tlk (m_tk - ybar_l)^2, 0),
+        V_tk = sum_l a_tkl^2 s_l^2 / n_l,
 
-    where c_tlk is the share of cluster l that draw t has in k. So v_tl is the variance of y within the draw's clusters,
-    since the variance between draws has how uncertain their items are. The estimate is the mean of m_tk over draws,
-    with their weights. Its variance is the mean of V_tk plus (n + 1) / (n - 1) times the variance of m_tk between
-    draws, where n is the effective sample size [3]_. Intervals and p-values are those of Student's t with the degrees
-    of freedom of such a sum [4]_. If D_t is the identity, estimates are means by cluster, and tests are those of Welch.
-    Shares of categories can be slightly below 0 or above 1, and so can their intervals.
+    with the variance s_l^2 of the n_l values. The estimate is the mean of m_tk over draws, with their weights. Its
+    variance is the mean of V_tk plus (n + 1) / (n - 1) times the variance of m_tk between draws, where n is the
+    effective sample size [3]_. Intervals and p-values are those of Student's t with the degrees of freedom of such a
+    sum [4]_. Intervals are somewhat wide, since both variances have the randomness of the labels. If D_t is the
+    identity, estimates are means by cluster, and tests are those of Welch. Shares of categories can be slightly below
+    0 or above 1, and so can their intervals.
 
     A draw is left out if its smallest canonical correlation with W is below 0.1, so that errors would be more than ten
     times those of known labels. This is the last singular value of D_t[k, l] (r_k / n_l)^(1/2), with sizes r_k of its
@@ -289,8 +289,8 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     >>> found.to_dataframe()[["estimate", "error", "naive"]].round(2)
              estimate  error  naive
     cluster
-    0           -0.04   0.12   0.21
-    1            0.91   0.12   0.67
+    0           -0.04   0.13   0.21
+    1            0.91   0.13   0.67
     """
     prob, used = check_between("prob", prob, 1), check_flag("used", used)
     draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
@@ -306,11 +306,9 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     n_clusters, n_columns = len(own.names), values.columns.shape[1]
     size = 8 * draws.n_draws * n_clusters**2 * (n_clusters + n_columns)
     memory.check(size, f"Tables of {n_clusters} clusters and {n_columns} columns in {draws.n_draws:,} draws")
-    joint, certain = _joint_tables(draws, own.labels), np.eye(n_clusters)[np.newaxis]
-    inverse, kept = _inverses(joint, sums.number, own, draws)
+    inverse, kept = _inverses(_joint_tables(draws, own.labels), sums.number, own, draws)
     samples, one = draws.samples.take(kept), Samples.of_one_chain(1)
-    mixed = (joint[kept] / joint[kept].sum(axis=1, keepdims=True)).transpose(0, 2, 1)
-    found, known = _in_draws(inverse, mixed, sums), _in_draws(certain, certain, sums)
+    found, known = _in_draws(inverse, sums), _in_draws(np.eye(n_clusters)[np.newaxis], sums)
     corrected, naive = _pooled(samples, found, prob), _pooled(one, known, prob)
     apart, naively_apart = _pooled(samples, found.of_pairs(), prob), _pooled(one, known.of_pairs(), prob)
     spread = samples.mean(found.spread.T)
@@ -466,14 +464,11 @@ def _inverses(joint: Floats, number: Floats, own: Clusters, draws: PartitionDraw
 
 
 class _InDraws(NamedTuple):
-    """Shares (N, K, M) of the means by reported cluster in M estimates of each draw, the means, and their variances.
-
-    Variances are those of y within the clusters of the draw.
-    """
+    """Shares (N, K, M) of the means by reported cluster in M estimates of each draw, the means, and their variances."""
 
     shares: Floats
     means: Floats  # (K, C)
-    variances: Floats  # (N, K, C)
+    variances: Floats  # (K, C)
     freedom: Floats  # (K,)
     spread: Floats  # (N, C): standard deviation within clusters
 
@@ -483,8 +478,7 @@ class _InDraws(NamedTuple):
         return self._replace(shares=self.shares[:, :, second] - self.shares[:, :, first])
 
 
-def _in_draws(inverse: Floats, mixed: Floats, sums: _Sums) -> _InDraws:
-    """Estimates by the inverses, and by the shares (N, K, K) of each draw's clusters in the reported ones."""
+def _in_draws(inverse: Floats, sums: _Sums) -> _InDraws:
     weighted = inverse * sums.number[:, np.newaxis]
     total = weighted.sum(axis=1)
     shares = weighted / total[:, np.newaxis]
@@ -492,8 +486,7 @@ def _in_draws(inverse: Floats, mixed: Floats, sums: _Sums) -> _InDraws:
     means = sums.total / number
     n_values, n_clusters = sums.number.sum(), sums.number.size
     estimates = np.einsum("tlk,lc->tkc", shares, means)
-    apart = np.square(estimates[:, np.newaxis] - means[:, np.newaxis])
-    variances = (sums.squares - number * np.square(means)) / (number - 1) - np.einsum("tlk,tlkc->tlc", mixed, apart)
+    variances = (sums.squares - number * np.square(means)) / (number - 1)
     within = sums.squares.sum(axis=0) - np.einsum("tk,tkc->tc", total, np.square(estimates))
     spread = np.sqrt(np.maximum(within, 0.0) / max(n_values - n_clusters, 1.0))
     return _InDraws(shares, means, np.maximum(variances, 0.0) / number, sums.number - 1, spread)
@@ -515,9 +508,9 @@ def _pooled(samples: Samples, found: _InDraws, prob: float) -> _Pooled:
     from scipy import stats
 
     values = np.einsum("tlm,lc->mct", found.shares, found.means)
-    variances = np.einsum("tlm,tlc->mct", np.square(found.shares), found.variances)
+    variances = np.einsum("tlm,lc->mct", np.square(found.shares), found.variances)
     of_parts = np.square(found.variances) / found.freedom[:, np.newaxis]
-    squares = np.einsum("tlm,tlc->mct", found.shares**4, of_parts)
+    squares = np.einsum("tlm,lc->mct", found.shares**4, of_parts)
     complete = np.divide(np.square(variances), squares, out=np.ones(squares.shape), where=squares > 0)
     estimate, within, freedom = (samples.mean(one) for one in (values, variances, complete))
     size = np.fmin(samples.mcse_and_ess(values)[1], samples.effective_draws)

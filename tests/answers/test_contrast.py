@@ -19,10 +19,7 @@ def noisy(rng, n_draws, wrong=0.15, labels=TRUTH):
 
 
 def by_items(partition, draw, y):
-    """Means (K,) and covariances (K, K) by the weights of Bolck, Croon and Hagenaars, item by item; labels agree.
-
-    An item has the variance of y in its reported cluster, less that of the means of the draw's clusters in it.
-    """
+    """Means (K,) and covariances (K, K) by the weights of Bolck, Croon and Hagenaars, item by item; labels agree."""
     n_clusters = partition.max() + 1
     shares = np.zeros((n_clusters, n_clusters))
     for reported, drawn in zip(partition, draw, strict=True):
@@ -33,11 +30,8 @@ def by_items(partition, draw, y):
     means = sum(inverse[partition[i]] * y[i] for i in known) / total
     covariances = np.zeros((n_clusters, n_clusters))
     for i in known:
-        alike = partition == partition[i]
-        mean = np.nanmean(y[alike])
-        variance = np.nanvar(y[alike], ddof=1) - np.mean((means[draw[alike]] - mean) ** 2)
         weights = inverse[partition[i]] / total
-        covariances += max(variance, 0.0) * np.outer(weights, weights)
+        covariances += np.nanvar(y[partition == partition[i]], ddof=1) * np.outer(weights, weights)
     return means, covariances
 
 
