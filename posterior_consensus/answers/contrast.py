@@ -152,9 +152,9 @@ class Contrast(InWords, HasLabels):
         return self.words.either("", "runs") != ""
 
     def _largest(self) -> str:
-        """The largest difference in standard errors, with its interval."""
+        """The largest difference, with its interval."""
         table = _rows_of(self.differences, ["pair"]).reset_index()
-        at = int((table["difference"] / table["error"]).abs().fillna(-1.0).to_numpy().argmax())
+        at = int(table["difference"].abs().to_numpy().argmax())
         value, low, high, p, naive = table[["difference", "low", "high", "p_corrected", "naive"]].to_numpy()[at]
         first, second = (display.as_text(table[name].tolist()[at]) for name in ("first", "second"))
         of = f" in the share of {display.as_text(table['category'].tolist()[at])}," if "category" in table else ""
@@ -402,7 +402,7 @@ def _sums_by_cluster(values: _Values, own: Clusters) -> _Sums:
         named = display.listed([own.names[k] for k in few], 5)
         raise ValueError(
             f"`partition` must have at least {_FEWEST} values of y in each cluster; got fewer in {named}. Join small "
-            "clusters in `partition`, or leave their items out of `draws`, `partition` and `y`."
+            "clusters in `partition`, or search for one with fewer clusters, by max_clusters=."
         )
 
     def sums(columns: Floats) -> Floats:
@@ -458,7 +458,7 @@ def _inverses(joint: Floats, number: Floats, own: Clusters, draws: PartitionDraw
         raise ValueError(
             f"`draws` must tell the clusters of `partition` apart; in {display.percent(left_out)} of the "
             f"{draws.words.draws} they do not, most often clusters {first} and {second}. Join these in `partition`, or "
-            "take a partition of fewer clusters."
+            "search for one with fewer clusters, by max_clusters=."
         )
     return inverse[kept[at]], np.flatnonzero(kept)
 
