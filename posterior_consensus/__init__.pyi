@@ -7,6 +7,7 @@ from posterior_consensus import priors as priors
 from posterior_consensus import results as results
 from posterior_consensus import simulate as simulate
 from posterior_consensus.answers.alignment import align_partitions as align_partitions
+from posterior_consensus.answers.audit import audit as audit
 from posterior_consensus.answers.cluster_stability import cluster_stability as cluster_stability
 from posterior_consensus.answers.cluster_summary import cluster_summary as cluster_summary
 from posterior_consensus.answers.compare import compare_posteriors as compare_posteriors
@@ -15,6 +16,7 @@ from posterior_consensus.answers.contrast import contrast as contrast
 from posterior_consensus.answers.credible import credible_ball as credible_ball
 from posterior_consensus.answers.density import partition_density as partition_density
 from posterior_consensus.answers.encodings import item_embedding as item_embedding
+from posterior_consensus.answers.evaluation import evaluate as evaluate
 from posterior_consensus.answers.links import links as links
 from posterior_consensus.answers.links import stable_components as stable_components
 from posterior_consensus.answers.loss_parameter import loss_path as loss_path

@@ -2,6 +2,8 @@ from posterior_consensus.agreement.coclustering import Coclustering as Cocluster
 from posterior_consensus.agreement.path import AgreementPath as AgreementPath
 from posterior_consensus.answers.alignment import AlignedPartitions as AlignedPartitions
 from posterior_consensus.answers.alignment import ClusterMatch as ClusterMatch
+from posterior_consensus.answers.audit import Audit as Audit
+from posterior_consensus.answers.audit import AuditedLinks as AuditedLinks
 from posterior_consensus.answers.cluster_stability import ClusterStability as ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary as ClusterSummary
 from posterior_consensus.answers.compare import PosteriorComparison as PosteriorComparison
@@ -9,6 +11,7 @@ from posterior_consensus.answers.component_similarity import ComponentSimilarity
 from posterior_consensus.answers.contrast import Contrast as Contrast
 from posterior_consensus.answers.credible import CredibleBall as CredibleBall
 from posterior_consensus.answers.density import PartitionDensity as PartitionDensity
+from posterior_consensus.answers.evaluation import Evaluation as Evaluation
 from posterior_consensus.answers.fitted_modes import PartitionModes as PartitionModes
 from posterior_consensus.answers.links import Links as Links
 from posterior_consensus.answers.links import StableComponents as StableComponents
