@@ -469,7 +469,7 @@ def audit(
         Fields of the records, by which a clerk decides: a row for each, by its name in the index. The sample has them
         as columns ``{field}_first`` and ``{field}_second``.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same sample.
+        The same seed gives the same result.
 
     Returns
     -------
@@ -498,7 +498,7 @@ def audit(
         precision = matches joined / pairs joined,   recall = matches joined / (matches joined + matches apart).
 
     The variance of y_h is (1 - n_h / N_h) q_h (1 - q_h) / n_h, where q_h has one answer more, the mean score of the
-    stratum: a stratum without a match is not without error. Recall is linearised. Intervals are Wilson's, for as many
+    stratum: a stratum without a match is not without error. Recall is linearized. Intervals are Wilson's, for as many
     answers of a simple sample as give this variance [2]_.
 
     References
