@@ -293,14 +293,8 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     1            0.91   0.13   0.67
     """
     prob, used = check_between("prob", prob, 1), check_flag("used", used)
-    draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
-    own = draws.clusters_of(partition)
-    if draws.has_noise or own.noise is not None:
-        raise ValueError(
-            "`draws` and `partition` must have each item in a cluster; got noise. Leave out the items that are noise, "
-            "as by draws.isel(item=~noise), and read the others without noise=."
-        )
-    own = _in_order_of_numbers(own)
+    draws, partition = as_draws(draws).in_fixed_order().without_zero_weights(), partition_of(draws, partition)
+    own = _clusters_in_order(draws, partition)
     values = _values_of(y, draws.items)
     sums = _sums_by_cluster(values, own)
     n_clusters, n_columns = len(own.names), values.columns.shape[1]
@@ -336,8 +330,14 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     )
 
 
-def _in_order_of_numbers(own: Clusters) -> Clusters:
-    """The clusters in the order of their numbers."""
+def _clusters_in_order(draws: PartitionDraws, partition: Any) -> Clusters:
+    """The clusters of the partition in the order of their numbers; ValueError if there is noise."""
+    own = draws.clusters_of(partition)
+    if draws.has_noise or own.noise is not None:
+        raise ValueError(
+            "`draws` and `partition` must have each item in a cluster; got noise. Leave out the items that are noise, "
+            "as by draws.isel(item=~noise), and read the others without noise=."
+        )
     order = np.argsort(own.numbers, kind="stable")
     labels = np.argsort(order).astype(np.int32)[own.labels]
     return Clusters(labels, tuple(own.names[k] for k in order), own.numbers[order], None)
@@ -448,9 +448,8 @@ def _inverses(joint: Floats, number: Floats, own: Clusters, draws: PartitionDraw
     at = np.flatnonzero(has)
     inverse = np.linalg.inv(joint[at] / rows[at, :, np.newaxis])
     has[at] = np.all(np.einsum("tlk,l->tk", inverse, number) > 0, axis=1)
-    kept = has & (draws.weights > 0)
     left_out = float(draws.weights[~has].sum())
-    if left_out > _MOST_LEFT_OUT or not kept.any():
+    if left_out > _MOST_LEFT_OUT:
         contrasts = vectors[~has, -1] * np.sqrt(columns[~has])
         pairs = np.sort(np.column_stack([contrasts.argmin(axis=1), contrasts.argmax(axis=1)]), axis=1)
         votes = np.bincount(pairs @ (len(own.names), 1), draws.weights[~has])
@@ -460,7 +459,7 @@ def _inverses(joint: Floats, number: Floats, own: Clusters, draws: PartitionDraw
             f"{draws.words.draws} they do not, most often clusters {first} and {second}. Join these in `partition`, or "
             "search for one with fewer clusters, by max_clusters=."
         )
-    return inverse[kept[at]], np.flatnonzero(kept)
+    return inverse[has[at]], np.flatnonzero(has)
 
 
 class _InDraws(NamedTuple):
