@@ -34,7 +34,7 @@ def process():
 def surroundings():
     """What a tutorial runs in: this file, the package, its data, and the versions of all that is installed."""
     package = sorted((HERE.parent / "posterior_consensus").rglob("*.*"))
-    files = [Path(__file__), *(file for file in package if "__pycache__" not in file.parts)]
+    files = [Path(__file__), *(file for file in package if file.is_file() and "__pycache__" not in file.parts)]
     installed = sorted(f"{one.name} {one.version}" for one in distributions())
     return b"".join([*(file.read_bytes() for file in files), repr(installed).encode()])
 
