@@ -444,7 +444,7 @@ def _numbers(strata: list[_Stratum], found: ScoredLinks, n: int) -> Positions:
 
 
 def audit(
-    pairs: Any,
+    draws: Any,
     partition: Any = None,
     *,
     n: int = 300,
@@ -456,10 +456,10 @@ def audit(
 
     Parameters
     ----------
-    pairs : ScoredPairs, PairsSummary, or scored pairs as :func:`as_pair_similarity` takes them
+    draws : ScoredPairs, PairsSummary, or scored pairs as :func:`as_pair_similarity` takes them
         Scored pairs of records.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Clusters of the records; by default those of `pairs` if these are a summary.
+        Clusters of the records; by default those of `draws` if these are a summary.
     n : int
         Number of pairs to draw among those that were scored or are joined.
     n_unscored : int
@@ -479,7 +479,7 @@ def audit(
     Raises
     ------
     ValueError
-        If `pairs` are no scored pairs, a number is negative, or `fields` lacks a record.
+        If `draws` are no scored pairs, a number is negative, or `fields` lacks a record.
 
     See Also
     --------
@@ -522,15 +522,15 @@ def audit(
     B-cubed precision      0.96  0.92  0.98
     """
     check_count("n", n)
-    source, partition = as_source(pairs), partition_of(pairs, partition)
+    source, partition = as_source(draws), partition_of(draws, partition)
     if not isinstance(source, ScoredPairs):
-        raise ValueError("`pairs` must be scored pairs of records, by as_pair_similarity(table); got draws.")
+        raise ValueError("`draws` must be scored pairs of records, by as_pair_similarity(table); got draws.")
     if n_unscored < 0:
         raise ValueError(f"`n_unscored` must be 0 or more; got {n_unscored}.")
     found, rng = links(source, partition), as_generator(random_seed)
     strata = list(_strata_of(found, n, n_unscored, rng))
     if not strata:
-        raise ValueError("`pairs` must have pairs that constraints do not decide; got none.")
+        raise ValueError("`draws` must have pairs that constraints do not decide; got none.")
     asked = [k for k, one in enumerate(strata) if one.joined or one.scored]
     numbers = np.array([len(one.ends) for one in strata])
     numbers[asked] = _numbers([strata[k] for k in asked], found, n)

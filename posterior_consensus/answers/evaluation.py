@@ -57,7 +57,7 @@ class Evaluation(display.Shown):
         return "Evaluation: a partition against the truth", lines, self.table
 
 
-def evaluate(partition: Any, truth: Any, pairs: Any = None) -> Evaluation:
+def evaluate(partition: Any, truth: Any, *, pairs: Any = None) -> Evaluation:
     """Compare a partition with the true one: precision and recall of pairs, items and whole clusters.
 
     Parameters

@@ -257,12 +257,12 @@ def _levels_in_words(levels: pd.DataFrame) -> str:
     return ", ".join(shown)
 
 
-def compare_factors(runs: Any, factors: Any, *, loss: str | PartitionLoss | None = None) -> FactorComparison:
+def compare_factors(draws: Any, factors: Any, *, loss: str | PartitionLoss | None = None) -> FactorComparison:
     """Compare what independent runs differ in: which factor changes their partitions most, and is it more than chance.
 
     Parameters
     ----------
-    runs : PartitionDraws or Summary
+    draws : PartitionDraws or Summary
         Independent runs, by :func:`as_runs`, or their summary.
     factors : str, DataFrame or dict
         What the runs differ in: a pattern of the runs' names with a field for each factor, such as
@@ -330,9 +330,9 @@ def compare_factors(runs: Any, factors: Any, *, loss: str | PartitionLoss | None
     resolution    0.219
     Name: distance, dtype: float64
     """
-    draws = as_draws(runs).in_fixed_order()
+    draws = as_draws(draws).in_fixed_order()
     if draws.words != RUNS:
-        raise ValueError("`runs` must be independent runs, by as_runs(data); got draws of chains.")
+        raise ValueError("`draws` must be independent runs, by as_runs(data); got draws of chains.")
     record = as_loss(loss, kind=PartitionLoss)
     if draws.n_draws > MOST_RUNS:
         draws = draws.take(evenly_spaced(draws.n_draws, MOST_RUNS))

@@ -133,12 +133,12 @@ def test_mistakes_are_named(pairs, best):
     check_all(made.answered, cases)
     check(lambda n: pc.audit(pairs, best, n=n), 0, ValueError, ["`n`", "0"])
     check(lambda n: pc.audit(pairs, best, n_unscored=n), -1, ValueError, ["`n_unscored`", "-1"])
-    check(lambda draws: pc.audit(draws, [0, 0]), [[0, 1], [0, 0]], ValueError, ["`pairs`", "as_pair_similarity"])
+    check(lambda draws: pc.audit(draws, [0, 0]), [[0, 1], [0, 0]], ValueError, ["`draws`", "as_pair_similarity"])
     check(lambda truth: pc.evaluate([0, 0, 1], truth), ["a", None, "b"], ValueError, ["`truth`", "1"])
 
 
 def test_the_truth_says_how_well_scores_are_calibrated(pairs, best):
-    table = pc.evaluate(best, TRUTH, pairs).calibration
+    table = pc.evaluate(best, TRUTH, pairs=pairs).calibration
     assert table["n_pairs"].sum() == 13
     row = table.loc["0.3 to 0.5"]  # 0.4, 0.3 and 0.45
     assert (row["n_pairs"], row["matches"]) == (3, pytest.approx(2 / 3)) and row["score"] == pytest.approx(1.15 / 3)

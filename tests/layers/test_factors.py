@@ -128,7 +128,7 @@ def test_mistakes_are_named():
         (pd.DataFrame({"x": [1, 2]}), ValueError, "`factors`", "index"),
     ]
     check_all(lambda factors: pc.compare_factors(runs, factors), cases)
-    check(lambda draws: pc.compare_factors(draws, "{x}_*"), [[0, 1], [1, 1]], ValueError, ["`runs`", "as_runs"])
+    check(lambda draws: pc.compare_factors(draws, "{x}_*"), [[0, 1], [1, 1]], ValueError, ["`draws`", "as_runs"])
     check(pc.compare_factors(runs, "{x}_{y}").levels, "z", ValueError, ["`factor`", "'z'"])
     check(lambda groups: pc.as_runs(RUNS, groups=groups), "{x}_{x}", ValueError, ["`groups`", "'{x}_{x}'"])
     cases = [([1.0], ValueError, "`weights`", "(1,)"), ([1.0, -1.0], ValueError, "`weights`", "-1.0")]
