@@ -5,7 +5,6 @@ alternative text of the picture. Its body, with those of the imports that it nee
 """
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
 
 import posterior_consensus as pc
 
@@ -270,6 +269,8 @@ def LayerStability():
 
 def FactorComparison():
     """How far the number of clusters and the scale of the data take runs of k-means on 200 points apart."""
+    from scipy.cluster.vq import kmeans2
+
     rng, runs = np.random.default_rng(1), {}
     points = np.repeat([[0, 0], [3, 0], [0, 3], [4, 4]], 50, axis=0) + rng.normal(size=(200, 2))
     for k in (3, 4, 5):

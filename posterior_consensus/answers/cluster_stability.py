@@ -15,7 +15,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import InWords, names_as_coordinate
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Floats, Integers, Positions
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.sources.conversion import as_draws, partition_of
 
 FOUND = 0.75  # Jaccard similarity above which a draw has a cluster, and share of it that one cluster then has
@@ -153,8 +153,7 @@ def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
         J(C, D) = |C and D| / |C or D|,    J_t(C) = max_k J(C, D_k).
 
     A draw has the cluster if J_t(C) > 3/4; Hennig calls it recovered then [1]_. The cluster is split if no D_k has more
-    than 3/4 of its items, |C and D_k| <= 3/4 |C| for all k. Then J_t(C) <= 3/4: a draw that has a cluster does not
-    split it. In the other draws, a cluster D_k has nearly all of C, and many other items. Two clusters C and C' are one
+    than 3/4 of its items. Then J_t(C) <= 3/4: a draw that has a cluster does not split it. In the other draws, a cluster D_k has nearly all of C, and many other items. Two clusters C and C' are one
     if a D_k has more than half of the items of each. A cluster remains found if it is one with a much smaller cluster.
 
     `found`, `jaccard`, `joined` and `split` are means over the draws, with their weights. Errors are those of
@@ -165,7 +164,8 @@ def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
     fixed seed. A cluster whose `jaccard` is not much larger is not there.
 
     Items that a run calls noise are in none of its clusters. Noise is no cluster of the partition. Draws with
-    allocation probabilities use their sampled labels.
+    allocation probabilities use their sampled labels. Of runs that lack items, C is the part of it that a run has, and
+    runs that have none of it do not count.
 
     References
     ----------
@@ -186,7 +186,7 @@ def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
     1         0.75    0.875           2    0.25
     2         0.75    0.875           1    0.25
     """
-    draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
+    draws, partition = as_draws(draws, lacking=True).in_fixed_order(), partition_of(draws, partition)
     own = draws.clusters_of(partition)
     n_clusters = len(own.names) - (own.noise is not None)
     labels, sizes = own.labels, np.bincount(own.labels, minlength=n_clusters)[:n_clusters]
@@ -206,31 +206,43 @@ def _columns_of_clusters(
 ) -> dict[str, npt.NDArray[Any]]:
     """Columns of the result (K,), from the items (R, K) that clusters of draws and of the partition share."""
     samples, found = draws.samples, _most_similar(draws, counts, sizes)
+    known = found.present > 0  # not of runs that have no item of the cluster
+    found = found._replace(jaccard=_filled(found.jaccard, known, samples.weights))
     error, ess = samples.mcse_and_ess(found.jaccard)
     mean, size = samples.mean(found.jaccard), np.fmin(ess, samples.effective_draws)
     partner = _partners(draws, found.home)
     mate = np.where(partner[:, np.newaxis] >= 0, found.home[partner], -1)
-    is_split = 4 * found.largest <= 3 * sizes[:, np.newaxis]
+    is_split = known & (4 * found.largest <= 3 * found.present)
     columns: dict[str, npt.NDArray[Any]] = {"jaccard": mean, "ess": ess, "joined_with": partner}
     columns["jaccard_mcse"] = samples.probability_errors(mean, error, size)
     columns["chance"] = _chance(draws, sizes)
     events = {"found": found.jaccard > FOUND, "joined": (found.home >= 0) & (found.home == mate), "split": is_split}
     for name, event in events.items():
-        there = event.astype(np.float64)
+        there = _filled(event.astype(np.float64), known, samples.weights)
         columns[name] = samples.mean(there)
         columns[f"{name}_mcse"] = samples.probability_errors(columns[name], samples.mcse(there), size)
     weights = np.where(is_split, samples.weights, 0.0)
     total = weights.sum(axis=1)
     weights /= np.where(total > 0, total, np.nan)[:, np.newaxis]
     for name, part in (("largest_part", found.largest), ("second_part", found.second)):
-        columns[name] = (weights * part).sum(axis=1) / sizes
+        columns[name] = (weights * part / np.maximum(found.present, 1)).sum(axis=1)
     return columns
+
+
+def _filled(values: Floats, known: Flags, weights: Floats) -> Floats:
+    """Values (K, N) with the mean of the known ones in place of the others, so that means are over these; else 0."""
+    if known.all():
+        return values
+    total = np.where(known, weights, 0.0).sum(axis=1)
+    mean = np.where(known, values * weights, 0.0).sum(axis=1) / np.where(total > 0, total, 1.0)
+    return np.where(known, values, mean[:, np.newaxis])
 
 
 class _ByDraw(NamedTuple):
     """For each cluster of the partition and each draw (K, N), what the clusters of the draw have of it."""
 
-    jaccard: Floats  # largest Jaccard similarity to a cluster of the draw
+    present: Integers  # items that the draw has
+    jaccard: Floats  # largest Jaccard similarity to a cluster of the draw, of these items
     largest: Integers  # items in the cluster that has most of them, and in the second one
     second: Integers
     home: Positions  # row of the cluster that has more than half of the items, -1 for none
@@ -240,19 +252,23 @@ def _most_similar(draws: PartitionDraws, counts: npt.NDArray[np.int32], sizes: P
     starts, shape = draws.clusters.starts, (sizes.size, draws.n_draws)
     drawn, noise = draws.clusters.sizes, np.zeros(len(counts), np.bool_)
     noise[draws.noise_rows] = True
-    found = _ByDraw(np.empty(shape), *(np.empty(shape, np.int64) for _ in range(3)))
+    found = _ByDraw(np.empty(shape, np.int64), np.empty(shape), *(np.empty(shape, np.int64) for _ in range(3)))
+    found.present[:] = sizes[:, np.newaxis]
+    if draws.lacks_items:
+        found.present[:] -= counts[starts[:-1]].T
     for rows in slices(draws.n_draws, max(1, memory.CELLS_AT_ONCE * draws.n_draws // max(counts.size, 1))):
         own = slice(starts[rows.start], starts[rows.stop])
-        first = starts[rows] - own.start
+        first, n_clusters = starts[rows] - own.start, np.diff(starts[rows.start : rows.stop + 1])
         common = np.where(noise[own, np.newaxis], 0, counts[own])
-        either = drawn[own, np.newaxis] + sizes - common
+        present = np.repeat(found.present[:, rows].T, n_clusters, axis=0)
+        either = drawn[own, np.newaxis] + present - common
         largest = np.maximum.reduceat(common, first)
-        is_most = common == np.repeat(largest, np.diff(starts[rows.start : rows.stop + 1]), axis=0)
+        is_most = common == np.repeat(largest, n_clusters, axis=0)
         others = np.maximum.reduceat(np.where(is_most, 0, common), first)
-        found.jaccard[:, rows] = np.maximum.reduceat(common / either, first).T
+        found.jaccard[:, rows] = np.maximum.reduceat(common / np.maximum(either, 1), first).T
         found.largest[:, rows] = largest.T
         found.second[:, rows] = np.where(np.add.reduceat(is_most, first, dtype=np.int64) > 1, largest, others).T
-        at = np.where(2 * common > sizes, np.arange(own.start, own.stop)[:, np.newaxis], -1)
+        at = np.where(2 * common > present, np.arange(own.start, own.stop)[:, np.newaxis], -1)
         found.home[:, rows] = np.maximum.reduceat(at, first).T
     return found
 
@@ -281,9 +297,10 @@ def _chance(draws: PartitionDraws, sizes: Positions) -> Floats:
     distinct, of = np.unique(sizes, return_inverse=True)
     best = np.zeros((distinct.size, _PERMUTED))
     for column, row in zip(best.T, draws.samples.at_quantiles((np.arange(_PERMUTED) + 0.5) / _PERMUTED), strict=True):
-        own = drawn[starts[row] : starts[row + 1]]
-        skipped = int(starts[row] in noise)  # noise, which comes first
-        for k, size in enumerate(distinct.tolist()):
+        own = drawn[starts[row] + draws.lacks_items : starts[row + 1]]
+        skipped = int(starts[row] in noise)  # noise, which comes first, or after the items that a run lacks
+        share = own.sum() / draws.n_items
+        for k, size in enumerate(np.rint(share * distinct).astype(np.int64).tolist()):
             common = rng.multivariate_hypergeometric(own, size, method="marginals")[skipped:]
-            column[k] = (common / (own[skipped:] + size - common)).max(initial=0.0)
+            column[k] = (common / np.maximum(own[skipped:] + size - common, 1)).max(initial=0.0)
     return best.mean(axis=1)[of]

@@ -71,6 +71,34 @@ def test_shares_are_those_of_a_loop_over_sets(kind, seed):
     assert not (best[is_split] > 0.75).any()  # none is there and split
 
 
+@pytest.mark.parametrize("noise", [None, -1])
+@pytest.mark.parametrize("seed", range(3))
+def test_of_runs_that_lack_items_a_cluster_is_what_they_have_of_it(seed, noise):
+    rng = np.random.default_rng(seed)
+    labels = draws_of(rng, 40, "noise" if noise else "runs").astype(float)
+    labels[rng.random(labels.shape) < 0.3] = np.nan
+    runs = pc.as_runs(list(labels), missing=np.nan, noise=noise)
+    table = pc.cluster_stability(runs, PARTITION).to_dataframe()
+    for k in range(4):
+        best, joined, split = [], [], []
+        for run in labels:
+            there = ~np.isnan(run)
+            if (there & (PARTITION == k)).any():
+                own = PARTITION[there]
+                found, parts, one = clusterwise(own, [run[there].astype(int)])
+                at = list(dict.fromkeys(own.tolist()))
+                best.append(found[at.index(k), 0])
+                split.append(parts[0, at.index(k), 0] <= 0.75)
+                joined.append({m: one[at.index(k), place, 0] for place, m in enumerate(at)})
+        row = table.loc[k]
+        assert_allclose(
+            row[["jaccard", "found", "split"]].astype(float),
+            [np.mean(best), np.mean(np.array(best) > 0.75), np.mean(split)],
+        )
+        if row["joined_with"] is not None:
+            assert_allclose(row["joined"], np.mean([one.get(row["joined_with"], False) for one in joined]))
+
+
 def planted(n_runs=20):
     """Runs of 700 cells in 40% of which clusters of 145 and 73 are one; one of 82 is in 30% of the runs, else split."""
     truth = np.repeat([0, 1, 2, 3], [400, 145, 73, 82])
