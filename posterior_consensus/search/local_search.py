@@ -211,11 +211,9 @@ class OnDraws(LocalSearch):
         n_items = self._draws.n_items
         if n_items == 1 or n_items * self._labels.size > _LITTLE_TREE or not memory.fits(8 * n_items**2):
             return []
-        if self._draws.lacks_items:
-            return []
         fewest, most = self.limits.fewest, min(self.limits.most, max(self._draws.most_clusters, self.limits.fewest))
         numbers = np.unique(np.geomspace(fewest, most, _FEW_CUTS).astype(np.int64))
-        return list(cut(tree(self._draws.similarity(), "average"), numbers).astype(np.int32))
+        return list(cut(tree(self._draws.shared_similarity, "average"), numbers).astype(np.int32))
 
     def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Optimum:
         """Search from a draw, or from an allocation of the items in this order, without using all draws."""
