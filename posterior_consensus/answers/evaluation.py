@@ -57,14 +57,14 @@ class Evaluation(display.Shown):
         return "Evaluation: a partition against the truth", lines, self.table
 
 
-def evaluate(partition: Any, truth: Any, *, pairs: Any = None) -> Evaluation:
+def evaluate(partition: Any, reference: Any, *, pairs: Any = None) -> Evaluation:
     """Compare a partition with the true one: precision and recall of pairs, items and whole clusters.
 
     Parameters
     ----------
     partition : result object, DataArray, Series or label vector of shape (n_items,)
         Clusters, typically those of :func:`consensus_partition`.
-    truth : result object, DataArray, Series or label vector of shape (n_items,)
+    reference : result object, DataArray, Series or label vector of shape (n_items,)
         True clusters, such as the persons of records; paired with the items by name where both have names, else by
         place.
     pairs : ScoredPairs, optional
@@ -78,7 +78,7 @@ def evaluate(partition: Any, truth: Any, *, pairs: Any = None) -> Evaluation:
     Raises
     ------
     ValueError
-        If the truth does not label the items of the partition, or the pairs are no scored pairs of them.
+        If the reference does not label the items of the partition, or the pairs are no scored pairs of them.
 
     See Also
     --------
@@ -109,26 +109,26 @@ def evaluate(partition: Any, truth: Any, *, pairs: Any = None) -> Evaluation:
     B-cubed             0.733   1.000  0.846
     exact clusters      0.500   0.333  0.400
     """
-    found, true = two_partitions(partition, _as_codes(truth))
+    found, true = two_partitions(partition, _as_codes(reference))
     table = pd.DataFrame([_rates(found, true), _rates(true, found)], index=["precision", "recall"]).T
     with np.errstate(invalid="ignore"):
         table["f1"] = 2 * table["precision"] * table["recall"] / (table["precision"] + table["recall"])
-    return Evaluation(table, None if pairs is None else _calibration(pairs, truth), found.size)
+    return Evaluation(table, None if pairs is None else _calibration(pairs, reference), found.size)
 
 
-def _as_codes(truth: Any) -> Any:
+def _as_codes(reference: Any) -> Any:
     """Text, such as names of persons, as integers, with the names of the items."""
-    if isinstance(truth, pd.Series) and truth.dtype.kind not in "iu":
-        return pd.Series(_checked_codes(truth), truth.index)
-    if isinstance(truth, (list, tuple, np.ndarray)) and np.asarray(truth).dtype.kind not in "iu":
-        return _checked_codes(truth)
-    return truth
+    if isinstance(reference, pd.Series) and reference.dtype.kind not in "iu":
+        return pd.Series(_checked_codes(reference), reference.index)
+    if isinstance(reference, (list, tuple, np.ndarray)) and np.asarray(reference).dtype.kind not in "iu":
+        return _checked_codes(reference)
+    return reference
 
 
-def _checked_codes(truth: Any) -> Labels:
-    codes = pd.factorize(np.asarray(truth, dtype=object))[0]
+def _checked_codes(reference: Any) -> Labels:
+    codes = pd.factorize(np.asarray(reference, dtype=object))[0]
     if (codes < 0).any():
-        raise ValueError(f"`truth` must not be missing; got none for item {int((codes < 0).argmax())}.")
+        raise ValueError(f"`reference` must not be missing; got none for item {int((codes < 0).argmax())}.")
     return codes.astype(np.int32)
 
 
@@ -144,11 +144,11 @@ def _rates(one: Labels, other: Labels) -> dict[str, float]:
     }
 
 
-def _calibration(pairs: Any, truth: Any) -> pd.DataFrame:
+def _calibration(pairs: Any, reference: Any) -> pd.DataFrame:
     source = as_source(pairs)
     if not isinstance(source, ScoredPairs):
         raise ValueError("`pairs` must be scored pairs, by as_pair_similarity(table); got draws.")
-    true = source.items.as_labels(_as_codes(truth), "truth")
+    true = source.items.as_labels(_as_codes(reference), "reference")
     first, second, scores = source.pairs
     matches = true[first] == true[second]
     band = np.minimum(np.searchsorted(_BANDS, scores, side="right") - 1, len(_BANDS) - 2)

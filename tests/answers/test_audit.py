@@ -134,7 +134,7 @@ def test_mistakes_are_named(pairs, best):
     check(lambda n: pc.audit(pairs, best, n=n), 0, ValueError, ["`n`", "0"])
     check(lambda n: pc.audit(pairs, best, n_unscored=n), -1, ValueError, ["`n_unscored`", "-1"])
     check(lambda draws: pc.audit(draws, [0, 0]), [[0, 1], [0, 0]], ValueError, ["`draws`", "as_pair_similarity"])
-    check(lambda truth: pc.evaluate([0, 0, 1], truth), ["a", None, "b"], ValueError, ["`truth`", "1"])
+    check(lambda reference: pc.evaluate([0, 0, 1], reference), ["a", None, "b"], ValueError, ["`reference`", "1"])
 
 
 def test_the_truth_says_how_well_scores_are_calibrated(pairs, best):

@@ -20,7 +20,11 @@ FUNCTIONS = {
     if inspect.isfunction(function := getattr(namespace, name))
 }
 METHODS = {f"METHODS[{name!r}]": method.function for name, method in pc.METHODS.items()}
-ALLOWED = {"rng": set(METHODS), "truth": {"posterior_consensus.simulate.perturbation.random_perturbation"}}
+ALLOWED = {
+    "rng": set(METHODS),
+    "truth": {"posterior_consensus.simulate.perturbation.random_perturbation"},
+    "consensus": {"posterior_consensus.layers.compare.compare_layers"},  # whether to search for it
+}
 
 
 def test_signatures_have_one_word_for_one_thing():
