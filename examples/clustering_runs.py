@@ -56,9 +56,10 @@ summaries.comparison
 axes = summaries.plot()
 
 # %% [markdown]
-# Stability does not fall steadily: runs disagree most at 1.0, where some find nine clusters and others ten. Its errors
-# allow for an answer that none of the 20 runs gave. Stability is not correctness. At 0.4 all runs find the same
-# clusters: the program has one answer there, but there need not be as many types of cells.
+# The shortlist is 0.4, 0.6 and 2.0: runs agree there at least as much as at the resolutions beside them. Stability
+# does not fall steadily: runs disagree most at 1.0, where some find nine clusters and others ten. Its errors allow
+# for an answer that none of the 20 runs gave. Stability is not correctness. At 0.4 all runs find the same clusters:
+# the program has one answer there, but there need not be as many types of cells.
 #
 # ## Which clusters hold?
 #
@@ -74,8 +75,6 @@ summary.clusters
 ax = summary.clusters.plot()
 
 # %% [markdown]
-# The shortlist is 0.2 and 0.6: runs agree there at least as much as at the resolutions beside them.
-#
 # ## One tree
 #
 # The consensus partitions of successive resolutions are not quite nested: a few cells change sides. `consensus_tree`
@@ -164,8 +163,7 @@ ax = factors.plot()
 # ## Does it hold on fewer cells?
 #
 # Twenty runs on 80% of the cells each, with neighbours of their own. Cells that a run did not have are missing: each
-# pair of cells is counted over the runs that had both. If components are to vary as well, compute them anew too, by
-# `sc.pp.pca(some)`.
+# run counts by the cells that it had. If components are to vary as well, compute them anew too, by `sc.pp.pca(some)`.
 
 # %%
 rng = np.random.default_rng(1)
@@ -176,17 +174,17 @@ for seed in range(20):
     leiden(some, 1.0, seed, "leiden")
     parts[f"part {seed}"] = some.obs["leiden"]
 of_parts = pc.as_runs(parts, missing=np.nan)
-best = pc.consensus_partition(of_parts, loss="binder", random_seed=1, progressbar=False)
-best
+on_parts = pc.summarize(of_parts, random_seed=1, progressbar=False)
+on_parts
 
 # %%
-adata = pc.attach(adata, best, pc.item_uncertainty(of_parts, best), group="parts")
+adata = pc.attach(adata, on_parts, group="parts")
 # Figure: Two UMAPs of the cells: coloured by the consensus of runs on parts of the cells, and by mean similarity.
 axes = sc.pl.umap(adata, color=["parts", "parts_similarity"], show=False)
 
 # %% [markdown]
-# The two clusters that are one in 30% of the runs on all cells are one in this consensus, and their similarities are
-# low.
+# The two clusters that are one in 30% of the runs on all cells are one in this consensus, which is split in 30% of the
+# runs on parts of them: the smaller of the two does not hold on fewer cells.
 #
 # ## Noise
 #

@@ -148,9 +148,10 @@ def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
 
     Notes
     -----
-    Let C be a cluster of the partition, and D_1, D_2, ... the clusters of draw t. Their Jaccard similarity is
+    Let C be a cluster of the partition, and D_1, D_2, ... the clusters of draw t. With n(A) items in A, the Jaccard
+    similarity of two is
 
-        J(C, D) = |C and D| / |C or D|,    J_t(C) = max_k J(C, D_k).
+        J(C, D) = n(C and D) / n(C or D),    J_t(C) = max_k J(C, D_k).
 
     A draw has the cluster if J_t(C) > 3/4; Hennig calls it recovered then [1]_. The cluster is split if no D_k has more
     than 3/4 of its items. Then J_t(C) <= 3/4: a draw that has a cluster does not split it. In the other draws, a

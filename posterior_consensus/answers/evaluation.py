@@ -87,10 +87,10 @@ def evaluate(partition: Any, reference: Any, *, pairs: Any = None) -> Evaluation
 
     Notes
     -----
-    With n_kl the number of items of cluster k and true cluster l, and |k| and |l| their sizes, precisions are
+    With n_kl the number of items of cluster k and true cluster l, and n_k that of cluster k, precisions are
 
-        pairs:    sum_kl C(n_kl, 2) / sum_k C(|k|, 2),
-        B-cubed:  (1 / n) sum_kl n_kl^2 / |k|   [1]_,
+        pairs:    sum_kl n_kl (n_kl - 1) / sum_k n_k (n_k - 1),
+        B-cubed:  (1 / n) sum_kl n_kl^2 / n_k [1]_,
         exact:    share of the clusters k that are a true cluster.
 
     Recalls exchange both partitions. F1 is the harmonic mean. A share of none is NaN.
