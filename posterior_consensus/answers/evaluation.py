@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.items import two_partitions
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -113,7 +114,7 @@ def evaluate(partition: Any, reference: Any, *, pairs: Any = None) -> Evaluation
     table = pd.DataFrame([_rates(found, true), _rates(true, found)], index=["precision", "recall"]).T
     with np.errstate(invalid="ignore"):
         table["f1"] = 2 * table["precision"] * table["recall"] / (table["precision"] + table["recall"])
-    return Evaluation(table, None if pairs is None else _calibration(pairs, reference), found.size)
+    return Evaluation(table, None if pairs is None else _calibration(as_source(pairs), reference), found.size)
 
 
 def _as_codes(reference: Any) -> Any:
@@ -144,8 +145,7 @@ def _rates(one: Labels, other: Labels) -> dict[str, float]:
     }
 
 
-def _calibration(pairs: Any, reference: Any) -> pd.DataFrame:
-    source = as_source(pairs)
+def _calibration(source: PairSource, reference: Any) -> pd.DataFrame:
     if not isinstance(source, ScoredPairs):
         raise ValueError("`pairs` must be scored pairs, by as_pair_similarity(table); got draws.")
     true = source.items.as_labels(_as_codes(reference), "reference")

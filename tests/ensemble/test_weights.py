@@ -91,6 +91,9 @@ WITHOUT_WEIGHTS = {
     *("binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
     "align_partitions",
     *("relabel", "predict_allocation"),  # have a test of their own below
+    "contrast",  # has one beside it
+    "compare_factors",  # tests runs, whatever their weights
+    *("audit", "evaluate"),  # take no draws
     "stacking_weights",  # makes weights
     *("cluster_summary", "component_similarity"),  # have one beside them
     *("plot_layer_distances", "plot_layer_items"),  # draw what others have computed

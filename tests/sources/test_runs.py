@@ -112,7 +112,7 @@ def test_long_table_without_all_rows():
     """Cards that somebody did not sort: missing, or in no pile; as in a table with a column for each run."""
     some = SORTS.drop([4, 8])
     wide = TABLE.mask(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 1]], bool))
-    assert_array_equal(pc.as_runs(some, **LONG, missing=np.nan).values, pc.as_runs(wide, missing=np.nan).values)
+    assert_array_equal(pc.as_runs(some, **LONG, missing=np.nan).labels, pc.as_runs(wide, missing=np.nan).labels)
     assert_array_equal(pc.as_runs(some, **LONG, noise=np.nan).noise, pc.as_runs(wide, noise=np.nan).noise)
     check_all(
         lambda data: pc.as_runs(data, **LONG),
