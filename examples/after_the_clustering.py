@@ -53,7 +53,7 @@ alcohol
 
 # %%
 # Figure: mean alcohol of three clusters of wines with intervals, in grey by the reported labels.
-alcohol.plot()
+ax = alcohol.plot()
 
 # %% [markdown]
 # Compare with the truth, the differences between the cultivars. Five wines of cultivar B are in cluster 0: by the
