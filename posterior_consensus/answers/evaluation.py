@@ -110,7 +110,13 @@ def evaluate(partition: Any, reference: Any, *, pairs: Any = None) -> Evaluation
     B-cubed             0.733   1.000  0.846
     exact clusters      0.500   0.333  0.400
     """
-    found, true = two_partitions(partition, _as_codes(reference))
+    try:
+        found, true = two_partitions(partition, _as_codes(reference))
+    except ValueError as error:
+        raise ValueError(
+            f"`partition` and `reference` must label the same items. {error} Records that are in no scored pair are in "
+            "the partition if as_pair_similarity(table, items=records) names them."
+        ) from None
     table = pd.DataFrame([_rates(found, true), _rates(true, found)], index=["precision", "recall"]).T
     with np.errstate(invalid="ignore"):
         table["f1"] = 2 * table["precision"] * table["recall"] / (table["precision"] + table["recall"])

@@ -222,9 +222,12 @@ class FactorComparison(Stored):
 
     def _parts(self) -> display.Parts:
         n_settings = len(np.unique(self.settings.values.astype(str), axis=0))
+        within = "no two runs of it"
+        if not np.isnan(self.within):
+            within = f"{_amount(self.within, self.within_error)} between two runs of it"
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            ("one setting", f"{_amount(self.within, self.within_error)} between two runs of it"),
+            ("one setting", within),
             ("by chance", display.number(self.chance)),
             ("verdict", self.verdict),
         ]

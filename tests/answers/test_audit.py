@@ -134,6 +134,7 @@ def test_mistakes_are_named(pairs, best):
     check(lambda n: pc.audit(pairs, best, n=n), 0, ValueError, ["`n`", "0"])
     check(lambda n: pc.audit(pairs, best, n_unscored=n), -1, ValueError, ["`n_unscored`", "-1"])
     check(lambda draws: pc.audit(draws, [0, 0]), [[0, 1], [0, 0]], ValueError, ["`draws`", "as_pair_similarity"])
+    check(lambda reference: pc.evaluate(best, reference), TRUTH.iloc[:11], ValueError, ["`reference`", "items="])
     check(lambda reference: pc.evaluate([0, 0, 1], reference), ["a", None, "b"], ValueError, ["`reference`", "1"])
 
 
