@@ -1,7 +1,7 @@
 """audit(): error rates of clusters of records, by a clerk's answers on a stratified sample of pairs."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,8 +11,6 @@ from scipy.special import ndtri
 
 from posterior_consensus.answers.links import links
 from posterior_consensus.answers.scored_links import ScoredLinks, named_ends
-from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.memberships import symmetric
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.results import display
 from posterior_consensus.runtime.aliases import Floats, Positions
@@ -23,6 +21,7 @@ _LEAST = 5  # pairs of a stratum that are drawn
 _EACH = 15  # pairs that are drawn for each stratum, on average
 _SURE = 0.1  # least standard deviation of an answer in the allocation, as scores may be wrong
 _LEVEL = 0.95
+_UNSURE = 0.001  # least distance of a score from 0 and 1 where it stands for one answer
 _EDGE = 1e-9  # least standard error
 
 
@@ -113,9 +112,9 @@ class _Share(NamedTuple):
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95% interval for as many answers as give this standard error."""
-        if np.isnan(self.value):
-            return np.nan, np.nan
-        number = self.near * (1 - self.near) / max(self.error, _EDGE) ** 2
+        if np.isnan(self.value) or self.error < _EDGE:
+            return self.value, self.value
+        number = self.near * (1 - self.near) / self.error**2
         square = ndtri((1 + _LEVEL) / 2) ** 2
         centre = (self.value + square / (2 * number)) / (1 + square / number)
         width = np.sqrt(square * (self.value * (1 - self.value) + square / (4 * number)) / number) / (
@@ -234,16 +233,14 @@ class AuditedLinks(display.Shown):
             np.concatenate([self.match[known], ends]),
             sample_weight=np.concatenate([weights, np.full(2, weights.mean())]),
         )
-        links = self.audit.links
-        first, second, probability = (links.pairs[name].values for name in ("first", "second", "probability"))
-        scored = symmetric(first, second, fitted.predict(probability), links.cluster.size)
-        answered = [self.audit._ends[self.match == value] for value in (1, 0)]
-        old = links.decided["together"].values.astype(np.bool_)
-        decided = np.stack([links.decided[end].values for end in ("first", "second")], axis=1)
-        must, cannot = (np.concatenate([decided[own], new]) for own, new in zip((old, ~old), answered, strict=True))
-        data_set = None if links.data_set is None else links.data_set.values
-        items = Items.along(links.cluster, str(links.cluster.dims[0]))
-        return ScoredPairs(items, scored, links.unscored, PairConstraints(must, cannot, data_set))
+        source = self.audit.links.source
+        new = [self.audit._ends[self.match == value] for value in (1, 0)]
+        old = source.constraints.must_link, source.constraints.cannot_link
+        must, cannot = (np.concatenate(pair) for pair in zip(old, new, strict=True))
+        scored = source.scored.copy()
+        scored.data = fitted.predict(scored.data)
+        constraints = PairConstraints(must, cannot, source.constraints.data_set)
+        return replace(source, scored=scored, constraints=constraints)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the error rates.
@@ -270,7 +267,7 @@ class AuditedLinks(display.Shown):
         matches = np.bincount(by[known], self.match[known], len(table))
         score = table["score"].to_numpy()
         table["share"] = np.where(number > 0, matches / np.maximum(number, 1), score)
-        table["centre"] = (matches + score) / (number + 1)
+        table["centre"] = (matches + np.clip(score, _UNSURE, 1 - _UNSURE)) / (number + 1)
         left = 1.0 - np.minimum(number / table["n_pairs"].to_numpy(), 1.0)
         table["spread"] = left * table["centre"] * (1 - table["centre"]) / np.maximum(number, 1)
         return table
@@ -498,8 +495,8 @@ def audit(
         precision = matches joined / pairs joined,   recall = matches joined / (matches joined + matches apart).
 
     The variance of y_h is (1 - n_h / N_h) q_h (1 - q_h) / n_h, where q_h has one answer more, the mean score of the
-    stratum: a stratum without a match is not without error. Recall is linearized. Intervals are Wilson's, for as many
-    answers of a simple sample as give this variance [2]_.
+    stratum, from 0.001 to 0.999: a stratum without a match is not without error. Recall is linearized. Intervals are
+    Wilson's, for as many answers of a simple sample as give this variance [2]_.
 
     References
     ----------

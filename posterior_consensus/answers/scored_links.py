@@ -284,7 +284,7 @@ class ScoredLinks(Stored):
         check_integer("n", n)
         if n < 1:
             raise ValueError(f"`n` must be a positive number of pairs; got {n}.")
-        source = self._source
+        source = self.source
         labels = self.cluster.values
         source.check_keeps(labels)
         found = closest_decisions(source, self.loss, labels, n)
@@ -292,7 +292,7 @@ class ScoredLinks(Stored):
         return self._table(found.pairs[first]).assign(increase=found.increase[first], exact=found.exact[first])
 
     @property
-    def _source(self) -> ScoredPairs:
+    def source(self) -> ScoredPairs:
         """The scored pairs, in the order of `pairs`."""
         n = self.cluster.size
         first, second, values = (self.pairs[name].values for name in ("first", "second", "probability"))

@@ -97,7 +97,8 @@ def summary_of(
     draws, metric, words = posterior.draws, ball_loss(partition), posterior.draws.samples.words
     ball = clock(words.ball, credible_ball, draws, partition, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, partition)
-    small = suits_links(draws, labels := draws.as_labels(partition))
+    labels = draws.as_labels(partition)
+    small = suits_links(draws, labels)
     clusters = None if small else clock("clusters", _stability_of_clusters, draws, partition, labels)
     with waiting("Diagnosis", progressbar=searched["progressbar"]):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, partition, logs=posterior.logs)

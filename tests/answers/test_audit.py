@@ -92,6 +92,14 @@ def test_estimates_are_means_over_strata(rng):
     assert_allclose(weighted, inside)
 
 
+def test_scores_of_one_and_zero_are_not_taken_for_certain():
+    scores = {(i, i + 1): 1.0 for i in range(0, 80, 2)} | {(i, i + 1): 0.0 for i in range(1, 79, 2)}
+    made = pc.audit(scored_pairs(80, scores), np.arange(80) // 2, n=20, random_seed=1)
+    found = made.answered(made.sample["joined"])
+    for share, (low, high) in ((found.precision, found.precision_interval), (found.recall, found.recall_interval)):
+        assert share == high == pytest.approx(1.0) and 0.7 < low < 0.95
+
+
 def test_answers_are_paired_by_name_and_may_be_missing(pairs, best):
     made = pc.audit(pairs, best, n=100, random_seed=1)
     table = made.sample[["first", "second"]].assign(match=answers_of(made.sample))
