@@ -8,11 +8,10 @@ truth. Errors of the scores alone are those of `links`.
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit, logit
 
 import posterior_consensus as pc
-from benchmarks.pairs import FAMILIES, JUDGED, JUDGED_BLOCK, SHARES, THRESHOLD, _normal, best_partition
+from benchmarks.pairs import FAMILIES, JUDGED, SHARES, THRESHOLD, _normal, best_partition, judged_pairs
 
 REPEATS, REPEATS_OF_SMALLEST = 300, 2
 CERTAIN = 1e-12
@@ -41,15 +40,7 @@ def tables(smallest):
 
 def _row(name, shares, scores, repeats):
     """Coverage and mean error of both estimates, beside the error of the scores alone."""
-    rng = np.random.default_rng(1)
-    truth = np.repeat(np.arange(JUDGED), rng.choice(len(shares), JUDGED, p=np.array(shares) / sum(shares)) + 1)[:JUDGED]
-    left, right = np.triu_indices(JUDGED, 1)
-    near = left // JUDGED_BLOCK == right // JUDGED_BLOCK
-    left, right = left[near], right[near]
-    same = truth[left] == truth[right]
-    probability = scores(rng, truth, left, right, same)
-    table = pd.DataFrame({"unique_id_l": left, "unique_id_r": right, "match_probability": probability})
-    pairs = pc.as_pair_similarity(table, items=np.arange(JUDGED))
+    pairs, truth, same = judged_pairs(np.random.default_rng(1), shares, scores)
     best = best_partition(pairs, THRESHOLD)
     found = pc.links(pairs, best)
     cluster, joined = best.labels.values, found.joined

@@ -183,9 +183,8 @@ def _judged(name: str, shares: tuple, scores: Callable, n_seeds: int) -> dict[st
     return row | {f"beyond at {', '.join(map(str, TAUS))}": ", ".join(beyond)}
 
 
-def judged(shares: tuple, scores: Callable, tau: float, seed: int) -> tuple[float, ...]:
-    """Precision, both estimates of it, recall of the scored pairs, and its estimate."""
-    rng = np.random.default_rng(seed)
+def judged_pairs(rng: np.random.Generator, shares: tuple, scores: Callable) -> tuple[object, np.ndarray, np.ndarray]:
+    """Scored pairs of all records of a block, the entity of each record, and which pairs are of one entity."""
     sizes = rng.choice(len(shares), JUDGED, p=np.array(shares) / sum(shares)) + 1
     truth = np.repeat(np.arange(JUDGED), sizes)[:JUDGED]
     first, second = np.triu_indices(JUDGED, 1)
@@ -194,7 +193,12 @@ def judged(shares: tuple, scores: Callable, tau: float, seed: int) -> tuple[floa
     same = truth[left] == truth[right]
     probability = scores(rng, truth, left, right, same)
     table = pd.DataFrame({"unique_id_l": left, "unique_id_r": right, "match_probability": probability})
-    pairs = pc.as_pair_similarity(table, items=np.arange(JUDGED))
+    return pc.as_pair_similarity(table, items=np.arange(JUDGED)), truth, same
+
+
+def judged(shares: tuple, scores: Callable, tau: float, seed: int) -> tuple[float, ...]:
+    """Precision, both estimates of it, recall of the scored pairs, and its estimate."""
+    pairs, truth, same = judged_pairs(np.random.default_rng(seed), shares, scores)
     best = best_partition(pairs, tau)
     found = pc.links(pairs, best)
     precision, _, _ = example("linkage").precision_recall(best.labels.values, truth)
