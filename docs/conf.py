@@ -34,7 +34,7 @@ def copy_examples():
 
 
 copy_examples()
-sys.path.insert(0, str(HERE))  # for gallery.py, and notebooks.py, which runs the tutorials
+sys.path.insert(0, str(HERE))  # for gallery.py, callouts.py, plotted.py, and notebooks.py, which runs the tutorials
 os.environ["PYTHONPATH"] = str(HERE.parent)  # notebooks import this checkout's package, and no file beside them
 
 
@@ -65,6 +65,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "myst_nb",
     "numpydoc",
+    "plotted",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
@@ -85,7 +86,7 @@ if os.environ.get("DOCS_INTERSPHINX"):
     }
 
 # To MyST-NB every .py is a notebook here, these included.
-exclude_patterns = ["_build", "conf.py", "gallery.py", "walk.py", "notebooks.py", "callouts.py"]
+exclude_patterns = ["_build", "conf.py", "gallery.py", "walk.py", "notebooks.py", "callouts.py", "plotted.py"]
 templates_path = ["_templates"]
 
 autosummary_generate = True

@@ -1,4 +1,4 @@
-"""Every block of Python code on the how-to pages runs, in the order of the page, and prints what the page shows."""
+"""Every block of Python code on the how-to pages runs, in the order of the page, and prints and plots what it shows."""
 
 import contextlib
 import io
@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(page for page in (ROOT / "docs" / "how_to").glob("*.md") if "```text" in page.read_text("utf-8"))
-BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?((?:\n```{plotted}\n.*?^```\n)*)", re.MULTILINE | re.DOTALL
+)
 
 
 @pytest.mark.slow
@@ -20,9 +22,10 @@ def test_blocks_print_what_the_page_shows(page, tmp_path, monkeypatch):
     names = {}
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     assert len(blocks) > 2
-    for code, shown in blocks:
+    for code, shown, plotted in blocks:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, page.name, "exec"), names)
+        assert len(plt.get_fignums()) == plotted.count("{plotted}"), code
         plt.close("all")
         assert [line.rstrip() for line in printed.getvalue().splitlines()] == shown.splitlines(), code
