@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.memberships import symmetric
-from posterior_consensus.ensemble.partitions import connected
+from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, tau_of
@@ -107,19 +107,24 @@ class ScoredLinks(Stored):
         return wrong, missed
 
     @property
-    def _n_unscored_linked(self) -> int:
-        """Number of pairs within components that were not scored; a cluster is in one component."""
+    def component(self) -> Labels:
+        """Component (n_items,) of each record: scores above the threshold, constraints and clusters link records."""
         n = self.cluster.size
         if self.unscored > self.tau:  # which links all records
-            return n * (n - 1) // 2 - self.pairs.sizes["link"]
+            return np.zeros(n, np.int32)
         together = self.decided["together"].values.astype(np.bool_)
-        first, second = (self.pairs[end].values for end in ("first", "second"))
         linked = self.pairs["probability"].values > self.tau
-        one = first[linked], self.decided["first"].values[together], np.arange(n)
-        other = second[linked], self.decided["second"].values[together], n + self.cluster.values
+        one = self.pairs["first"].values[linked], self.decided["first"].values[together], np.arange(n)
+        other = self.pairs["second"].values[linked], self.decided["second"].values[together], n + self.cluster.values
         n_clusters = int(self.cluster.values.max()) + 1
-        component = connected(np.concatenate(one), np.concatenate(other), n + n_clusters)[:n]
+        return connected(np.concatenate(one), np.concatenate(other), n + n_clusters)[:n]
+
+    @property
+    def _n_unscored_linked(self) -> int:
+        """Number of pairs within components that were not scored; a cluster is in one component."""
+        component = self.component
         sizes = np.bincount(component)
+        first, second = (self.pairs[end].values for end in ("first", "second"))
         return int((sizes * (sizes - 1) // 2).sum()) - int(np.count_nonzero(component[first] == component[second]))
 
     @property

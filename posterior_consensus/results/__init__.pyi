@@ -2,8 +2,8 @@ from posterior_consensus.agreement.coclustering import Coclustering as Cocluster
 from posterior_consensus.agreement.path import AgreementPath as AgreementPath
 from posterior_consensus.answers.alignment import AlignedPartitions as AlignedPartitions
 from posterior_consensus.answers.alignment import ClusterMatch as ClusterMatch
-from posterior_consensus.answers.audit import Audit as Audit
-from posterior_consensus.answers.audit import AuditedLinks as AuditedLinks
+from posterior_consensus.answers.audited import Audit as Audit
+from posterior_consensus.answers.audited import AuditedLinks as AuditedLinks
 from posterior_consensus.answers.cluster_stability import ClusterStability as ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary as ClusterSummary
 from posterior_consensus.answers.compare import PosteriorComparison as PosteriorComparison

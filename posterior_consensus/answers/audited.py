@@ -1,0 +1,254 @@
+"""An audit of clusters of records, and the error rates that the answers give."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from posterior_consensus.answers.samples_of_pairs import answers_on
+from posterior_consensus.answers.scored_links import ScoredLinks
+from posterior_consensus.answers.stratified import Share, StratifiedAnswers
+from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
+from posterior_consensus.results import display
+from posterior_consensus.runtime.aliases import Floats, Positions
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(display.Shown):
+    """A stratified sample of pairs for a clerk; made by :func:`audit`.
+
+    Attributes
+    ----------
+    sample : pandas.DataFrame
+        A row for each pair, in random order: names of both records, ``first`` and ``second``; ``probability``, NaN for
+        a pair that was not scored; whether the partition ``joined`` it; its ``stratum``; the probability ``inclusion``
+        with which a pair of the stratum is drawn; and fields of both records, if given.
+    strata : pandas.DataFrame
+        A row for each stratum: whether its pairs are ``joined``, and were ``scored``; the ``largest`` size of their
+        clusters; their mean ``score``; ``records``, the sum over joined pairs of 2 / the size of their cluster; the
+        number of its pairs, ``n_pairs``, and of those drawn, ``n_drawn``.
+    links : ScoredLinks
+        The scored pairs as the partition decides them.
+    """
+
+    _no_figure = "its pairs are in sample"
+
+    sample: pd.DataFrame
+    strata: pd.DataFrame
+    links: ScoredLinks
+    _ends: Positions
+    _of_link: Positions  # stratum of each pair of `links`, -1 where constraints decide
+
+    def answered(self, answers: Any) -> "AuditedLinks":
+        """Estimate error rates from answers.
+
+        Parameters
+        ----------
+        answers : array_like or DataFrame
+            Whether each pair of `sample` is a match, in its order: True or False, 1 or 0; NaN or None without an
+            answer. Or a table of some or all of them, in any order: columns ``first``, ``second`` and ``match``.
+
+        Returns
+        -------
+        AuditedLinks
+            Precision and recall, with intervals.
+
+        Raises
+        ------
+        ValueError
+            If answers are neither 0 nor 1, all are missing, or their number is another. If a table lacks one of the
+            columns, or has a pair that is not in the sample.
+        """
+        return AuditedLinks(self, answers_on(self.sample, answers))
+
+    def _parts(self) -> display.Parts:
+        lines = []
+        for name, chosen in (("joined", self.strata["joined"]), ("apart", ~self.strata["joined"])):
+            numbers = self.strata.loc[chosen, ["n_drawn", "n_pairs"]].sum()
+            lines.append((name, f"{numbers['n_drawn']:,} of {numbers['n_pairs']:,} pairs"))
+        lines.append(("next", "answer whether each pair of `sample` is a match, and pass the answers to `answered`"))
+        return f"Audit: {display.counted(len(self.sample), 'pair')} in {len(self.strata)} strata", lines, self.strata
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditedLinks(display.Shown):
+    """Error rates of a partition of records by an audit; made by :meth:`Audit.answered`.
+
+    Attributes
+    ----------
+    audit : Audit
+        The sample.
+    match : numpy.ndarray of shape (n_sample,), dtype float64
+        Answers in the order of the sample: 1 for a match, 0 for none, NaN where missing.
+    """
+
+    _no_figure = "its numbers are in to_dataframe()"
+
+    audit: Audit
+    match: Floats
+
+    @property
+    def precision(self) -> float:
+        """Share of matches among the joined pairs, scored or not; NaN if none is joined."""
+        return self._precision.value
+
+    @property
+    def precision_interval(self) -> tuple[float, float]:
+        """Its 95% interval."""
+        return self._precision.interval
+
+    @property
+    def recall(self) -> float:
+        """Share of joined pairs among the matches that were scored or are joined; NaN if no match was found.
+
+        Matches that were neither, as blocking lost them, are unseen: recall of all matches is lower.
+        """
+        return self._recall(scored=True).value
+
+    @property
+    def recall_interval(self) -> tuple[float, float]:
+        """Its 95% interval."""
+        return self._recall(scored=True).interval
+
+    @property
+    def recall_of_all(self) -> float:
+        """Share of joined pairs among all matches; NaN unless pairs that were not scored were drawn."""
+        return self._recall(scored=False).value
+
+    @property
+    def recall_of_all_interval(self) -> tuple[float, float]:
+        """Its 95% interval."""
+        return self._recall(scored=False).interval
+
+    @property
+    def bcubed_precision(self) -> float:
+        """Mean over records of the share of matches in their clusters, the record itself included."""
+        return self._bcubed.value
+
+    @property
+    def bcubed_precision_interval(self) -> tuple[float, float]:
+        """Its 95% interval."""
+        return self._bcubed.interval
+
+    @property
+    def constraints(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Pairs that are matches, and pairs that are none: `must_link` and `cannot_link` of as_pair_similarity."""
+        ends = self.audit.sample[["first", "second"]]
+        must, cannot = (ends[self.match == value].reset_index(drop=True) for value in (1, 0))
+        return must, cannot
+
+    def recalibrated(self) -> ScoredPairs:
+        """Scores that a monotone function makes agree with the answers, and the answers as constraints.
+
+        Returns
+        -------
+        ScoredPairs
+            To be solved again by :func:`consensus_partition`.
+
+        Notes
+        -----
+        The function is the isotonic regression of answers on scores, with the weights 1 / inclusion; each end of the
+        scores has one answer more, which agrees with the score there, of the mean weight. It is constant beyond the
+        scores that were answered. Answers contradict each other if matches link two records that a third answer
+        separates; solving then raises an error that names them.
+        """
+        from sklearn.isotonic import IsotonicRegression  # takes a second to import
+
+        sample = self.audit.sample
+        known = ~np.isnan(self.match) & sample["probability"].notna().to_numpy()
+        scores, weights = sample["probability"].to_numpy()[known], 1.0 / sample["inclusion"].to_numpy()[known]
+        ends = np.array([scores.min(), scores.max()])
+        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
+            np.concatenate([scores, ends]),
+            np.concatenate([self.match[known], ends]),
+            sample_weight=np.concatenate([weights, np.full(2, weights.mean())]),
+        )
+        source = self.audit.links.source
+        new = [self.audit._ends[self.match == value] for value in (1, 0)]
+        old = source.constraints.must_link, source.constraints.cannot_link
+        must, cannot = (np.concatenate(pair) for pair in zip(old, new, strict=True))
+        scored = source.scored.copy()
+        scored.data = fitted.predict(scored.data)
+        constraints = PairConstraints(must, cannot, source.constraints.data_set)
+        return replace(source, scored=scored, constraints=constraints)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Tabulate the error rates.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each: estimate, and the ends of its 95% interval, ``low`` and ``high``.
+        """
+        rows = {"precision": self._precision, "recall of scored": self._recall(scored=True)}
+        if not np.isnan(self.recall_of_all):
+            rows["recall of all"] = self._recall(scored=False)
+        rows["B-cubed precision"] = self._bcubed
+        found = {name: (one.value, *one.interval) for name, one in rows.items()}
+        return pd.DataFrame.from_dict(found, orient="index", columns=["estimate", "low", "high"])
+
+    @cached_property
+    def _shares(self) -> StratifiedAnswers:
+        """Shares of matches in the strata."""
+        strata = self.audit.strata
+        return StratifiedAnswers(
+            self.audit.sample["stratum"].to_numpy(), self.match, strata["n_pairs"], strata["score"]
+        )
+
+    @property
+    def _precision(self) -> Share:
+        number = self.audit.links.n_joined
+        if not number:
+            return Share(np.nan, np.nan, np.nan)
+        joined = self.audit.strata["joined"].to_numpy()
+        value, near = ((one + self._known) / number for one in self._shares.totals(joined))
+        return Share(value, self._shares.error(joined) / number, near)
+
+    def _recall(self, *, scored: bool) -> Share:
+        strata, shares = self.audit.strata, self._shares
+        joined, of_scored = strata["joined"].to_numpy(), strata["scored"].to_numpy()
+        apart = ~joined & of_scored if scored else ~joined
+        unseen = apart & ~of_scored
+        if not scored and not (unseen.any() and (shares.number[unseen] > 0).all()):
+            return Share(np.nan, np.nan, np.nan)
+        inside, outside = (np.array(shares.totals(one)) for one in (joined, apart))
+        inside += self._known
+        with np.errstate(invalid="ignore"):
+            value, near = inside / (inside + outside)
+        error = shares.error((joined * outside[1] - apart * inside[1]) / (inside[1] + outside[1]) ** 2)
+        return Share(float(value), error, float(near))
+
+    @property
+    def _bcubed(self) -> Share:
+        """(1 / n) sum over clusters C of 1 + (2 / |C|) matches in C, by ratios of sums of 2 / |C| in each stratum."""
+        links, strata, shares = self.audit.links, self.audit.strata, self._shares
+        cluster = links.cluster.values
+        sizes = np.bincount(cluster)
+        weights = np.where(self.audit.sample["joined"], 2.0 / sizes[cluster[self.audit._ends[:, 0]]], 0.0)
+        by, known = self.audit.sample["stratum"].to_numpy(), ~np.isnan(self.match)
+        matched, drawn, square = (
+            np.bincount(by[known], one[known], len(strata)) for one in (weights * self.match, weights, weights**2)
+        )
+        share = np.divide(matched, drawn, out=shares.share.copy(), where=drawn > 0)
+        total = strata["records"].to_numpy() / cluster.size
+        # The variance is of a mean of equal weights.
+        unequal = np.divide(square * shares.number, drawn**2, out=np.ones(len(strata)), where=drawn > 0)
+        must = links.decided["first"].values[links.decided["together"].values.astype(np.bool_)]
+        sure = (sizes.size + (2.0 / sizes[cluster[must]]).sum()) / cluster.size
+        error = np.sqrt((total**2 * shares.spread * unequal).sum())
+        return Share(float(sure + total @ share), float(error), float(sure + total @ shares.centre))
+
+    @property
+    def _known(self) -> int:
+        """Number of joined pairs that constraints say are matches."""
+        return int(self.audit.links.decided["together"].values.sum())
+
+    def _parts(self) -> display.Parts:
+        number = int((~np.isnan(self.match)).sum())
+        lines = [("answers", f"{number:,} of {len(self.match):,}, of which {int(np.nansum(self.match)):,} are matches")]
+        if np.isnan(self.recall_of_all):
+            lines.append(("unseen", "matches that were neither scored nor joined, as blocking lost them"))
+        title = f"AuditedLinks: {display.counted(self.audit.links.n_joined, 'joined pair')}"
+        return title, lines, self.to_dataframe()

@@ -1,0 +1,78 @@
+"""Tables of pairs of records for a clerk, and the answers."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from posterior_consensus.answers.scored_links import ScoredLinks, named_ends
+from posterior_consensus.runtime.aliases import Floats, Positions
+
+_IN_TEXT = {"0": 0.0, "1": 1.0, "False": 0.0, "True": 1.0, "": np.nan}  # as files have them
+
+
+def named_pairs(found: ScoredLinks, ends: Positions, rows: Positions) -> pd.DataFrame:
+    """Names of both records of pairs (m, 2), and their scores, from their places `rows`; -1 for a pair without one."""
+    named = named_ends(found.cluster, found.names, *ends.T)
+    scores = np.append(found.pairs["probability"].values, np.nan)[rows]
+    return pd.DataFrame({"first": named["first"], "second": named["second"], "probability": scores})
+
+
+def with_fields(sample: pd.DataFrame, fields: pd.DataFrame | None) -> pd.DataFrame:
+    """Join the fields of both records of each pair."""
+    if fields is None:
+        return sample
+    for end in ("first", "second"):
+        lacking = ~sample[end].isin(fields.index)
+        if lacking.any():
+            raise ValueError(f"`fields` must have a row for each record; {sample[end][lacking].iloc[0]!r} is missing.")
+        own = fields.loc[sample[end]].add_suffix(f"_{end}").reset_index(drop=True)
+        sample = pd.concat([sample, own], axis=1)
+    return sample
+
+
+def answers_on(sample: pd.DataFrame, answers: Any) -> Floats:
+    """Answers 0, 1 or NaN in the order of a sample, from a list in its order or a table of some pairs by name."""
+    found = _by_name(sample, answers) if isinstance(answers, pd.DataFrame) else _as_numbers(answers)
+    if found.shape != (len(sample),):
+        raise ValueError(
+            f"`answers` must be one for each of the {len(sample)} pairs of the sample, or a table with the "
+            f"columns 'first', 'second' and 'match'; got shape {found.shape}."
+        )
+    if np.isnan(found).all():
+        raise ValueError("`answers` must have at least one answer; got none.")
+    return found
+
+
+def _by_name(sample: pd.DataFrame, table: pd.DataFrame) -> Floats:
+    for column in ("first", "second", "match"):
+        if column not in table:
+            raise ValueError(f"`answers`, a table, must have a column {column!r}; got {list(table.columns)}.")
+    place = {pair: k for k, pair in enumerate(_names(sample))}
+    found = np.full(len(sample), np.nan)
+    for pair, answer in zip(_names(table), _as_numbers(table["match"]), strict=True):
+        if pair not in place:
+            raise ValueError(f"`answers` must be of pairs of the sample; got {' and '.join(map(repr, sorted(pair)))}.")
+        found[place[pair]] = answer
+    return found
+
+
+def _names(table: pd.DataFrame) -> list[frozenset[str]]:
+    """Names of the two records of each pair as text, as files have them."""
+    return [frozenset(map(str, pair)) for pair in zip(table["first"].tolist(), table["second"].tolist(), strict=True)]
+
+
+def _as_numbers(answers: Any) -> Floats:
+    """Answers as 0, 1 or NaN."""
+    values = pd.Series(answers, dtype=object)
+    found = np.array([np.nan if pd.isna(one) else _as_number(one) for one in values.tolist()], np.float64)
+    wrong = ~(np.isnan(found) | np.isin(found, (0.0, 1.0)))
+    if wrong.any():
+        raise ValueError(f"`answers` must be True, False or missing; got {values[wrong.argmax()]!r}.")
+    return found
+
+
+def _as_number(answer: Any) -> float:
+    if isinstance(answer, str):
+        return _IN_TEXT.get(answer.strip(), np.inf)
+    return float(answer) if isinstance(answer, (bool, np.bool_, int, float, np.number)) else np.inf
