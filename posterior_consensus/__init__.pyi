@@ -30,6 +30,7 @@ from posterior_consensus.answers.particles import particles as particles
 from posterior_consensus.answers.partition_loss import expected_loss as expected_loss
 from posterior_consensus.answers.partition_loss import partition_loss as partition_loss
 from posterior_consensus.answers.prior_sensitivity import prior_sensitivity as prior_sensitivity
+from posterior_consensus.answers.record_audit import audit_records as audit_records
 from posterior_consensus.answers.relabelling import relabel as relabel
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix as posterior_similarity_matrix
 from posterior_consensus.bounds.certificate import certify as certify

@@ -304,7 +304,7 @@ def test_the_table_of_passes_has_every_function():
         if inspect.isfunction(value) and "draws" in inspect.signature(value).parameters
     }
     # They need an opened posterior, PyMC, further data, runs, and scored pairs.
-    others = {"relabel", "allocation_probabilities", "contrast", "compare_factors", "audit"}
+    others = {"relabel", "allocation_probabilities", "contrast", "compare_factors", "audit", "audit_records"}
     assert taking - others <= TABLE.keys() == calls_once(None).keys()
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from posterior_consensus.answers.audited import Audit
 from posterior_consensus.answers.links import links
 from posterior_consensus.answers.samples_of_pairs import named_pairs, with_fields
-from posterior_consensus.answers.strata import numbers_of, strata_of
+from posterior_consensus.answers.strata import numbers_to_draw, strata_of
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.sources.conversion import as_source, partition_of
@@ -34,8 +34,8 @@ def audit(
     n : int
         Number of pairs to draw among those that were scored or are joined.
     n_unscored : int
-        Number of pairs to draw besides among those that were neither scored nor joined. Matches among these are rare,
-        so it takes many.
+        Number of pairs to draw besides among those that were neither scored nor joined: half of them in one component
+        of linked records, the others across components. Matches across are rare, so it takes many.
     fields : DataFrame, optional
         Fields of the records, by which a clerk decides: a row for each, by its name in the index. The sample has them
         as columns ``{field}_first`` and ``{field}_second``.
@@ -54,23 +54,29 @@ def audit(
 
     See Also
     --------
+    audit_records : Precision and recall of whole clusters, from all pairs of a sample of records.
     links : Expected precision and recall, by the scores alone.
     ScoredLinks.review : Decisions whose answers change the partition most; no sample.
 
     Notes
     -----
-    Pairs are in strata: joined in clusters of two records, joined in larger ones, apart, and joined without a score.
-    Each of the first three is divided by score, such that the sums of s = sqrt(max(p (1 - p), 0.01)) are equal. A
-    stratum h of N_h pairs gets n_h draws, at least five: in proportion to N_h s_h times what a pair changes of
-    precision and recall at the scores. Pairs that constraints decide are not drawn.
+    Pairs are in strata: joined in clusters of two records, joined in larger ones, apart, and joined without a score; if
+    asked, also apart without a score, in one component and across. The first three are divided by score p, such that
+    the sums of s = sqrt(max(p (1 - p), 0.01)) are equal. A stratum h of N_h pairs gets n_h draws, at least five: in
+    proportion to N_h s_h times what a pair changes of precision and recall at the scores. Pairs that constraints decide
+    are not drawn.
 
     With y_h the share of matches among the answers of stratum h, the number of matches is sum_h N_h y_h [1]_.
 
         precision = matches joined / pairs joined,   recall = matches joined / (matches joined + matches apart).
 
     The variance of y_h is (1 - n_h / N_h) q_h (1 - q_h) / n_h, where q_h has one answer more, the mean score of the
-    stratum, from 0.001 to 0.999: a stratum without a match is not without error. Recall is linearized. Intervals are
-    Wilson's, for as many answers of a simple sample as give this variance [2]_.
+    stratum, from 0.001 to 0.999, and a half for pairs apart without a score: a stratum without a match is not without
+    error. Recall is linearized. Intervals are Wilson's, for as many answers of a simple sample as give this variance
+    [2]_.
+
+    Pairs do not show which whole clusters are right: one missed match of a record is enough, and the pairs drawn have
+    few of each record's. Nor do they give B-cubed recall, which divides by the number of matches of each record.
 
     References
     ----------
@@ -102,7 +108,7 @@ def audit(
     strata = list(strata_of(found, n, n_unscored, rng))
     if not strata:
         raise ValueError("`draws` must have pairs that constraints do not decide; got none.")
-    numbers = numbers_of(strata, found, n)
+    numbers = numbers_to_draw(strata, found, n)
     drawn = [rng.choice(len(one.ends), m, replace=False) for one, m in zip(strata, numbers.tolist(), strict=True)]
     order = rng.permutation(int(numbers.sum()))
     ends, rows = (
@@ -115,7 +121,8 @@ def audit(
         {name: [getattr(one, name) for one in strata] for name in columns} | {"n_drawn": numbers},
         pd.RangeIndex(len(strata), name="stratum"),
     )
-    sample = named_pairs(found, ends, rows).assign(
+    scores = np.append(found.pairs["probability"].values, np.nan)[rows]
+    sample = named_pairs(found, ends, scores).assign(
         joined=table["joined"].to_numpy()[stratum],
         stratum=stratum,
         inclusion=(table["n_drawn"] / table["n_pairs"]).to_numpy()[stratum],

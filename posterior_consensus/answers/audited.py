@@ -5,14 +5,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.answers.audited_threshold import AuditedThreshold, audited_threshold
+from posterior_consensus.answers.loss_parameter import loss_path
 from posterior_consensus.answers.samples_of_pairs import answers_on
 from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.answers.stratified import Share, StratifiedAnswers
 from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
 from posterior_consensus.results import display
 from posterior_consensus.runtime.aliases import Floats, Positions
+from posterior_consensus.runtime.arguments import RandomSeed, check_share
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,9 +158,17 @@ class AuditedLinks(display.Shown):
         scores that were answered. Answers contradict each other if matches link two records that a third answer
         separates; solving then raises an error that names them.
         """
+        source, scores = self.audit.links.source, self._recalibrated()
+        new = [self.audit._ends[self.match == value] for value in (1, 0)]
+        old = source.constraints.must_link, source.constraints.cannot_link
+        must, cannot = (np.concatenate(pair) for pair in zip(old, new, strict=True))
+        return replace(scores, constraints=PairConstraints(must, cannot, source.constraints.data_set))
+
+    def _recalibrated(self) -> ScoredPairs:
+        """Scores that agree with the answers."""
         from sklearn.isotonic import IsotonicRegression  # takes a second to import
 
-        sample = self.audit.sample
+        sample, source = self.audit.sample, self.audit.links.source
         known = ~np.isnan(self.match) & sample["probability"].notna().to_numpy()
         scores, weights = sample["probability"].to_numpy()[known], 1.0 / sample["inclusion"].to_numpy()[known]
         ends = np.array([scores.min(), scores.max()])
@@ -165,14 +177,58 @@ class AuditedLinks(display.Shown):
             np.concatenate([self.match[known], ends]),
             sample_weight=np.concatenate([weights, np.full(2, weights.mean())]),
         )
-        source = self.audit.links.source
-        new = [self.audit._ends[self.match == value] for value in (1, 0)]
-        old = source.constraints.must_link, source.constraints.cannot_link
-        must, cannot = (np.concatenate(pair) for pair in zip(old, new, strict=True))
         scored = source.scored.copy()
         scored.data = fitted.predict(scored.data)
-        constraints = PairConstraints(must, cannot, source.constraints.data_set)
-        return replace(source, scored=scored, constraints=constraints)
+        return replace(source, scored=scored)
+
+    def threshold(
+        self,
+        precision: float | None = None,
+        *,
+        values: npt.ArrayLike | None = None,
+        random_seed: RandomSeed = None,
+        progressbar: bool = True,
+    ) -> AuditedThreshold:
+        """Choose the pair threshold at which recalibrated scores have the greatest F1.
+
+        Parameters
+        ----------
+        precision : float in (0, 1], optional
+            Least precision of the joined pairs, by its estimate; its interval may begin below.
+        values : array_like, optional
+            Thresholds to try in (0, 1), by default 0.05, 0.1, ..., 0.95. Each is a search.
+        random_seed : int, Generator, SeedSequence or None
+            The same seed gives the same result.
+        progressbar : bool
+            Whether to show progress if the work takes more than a second.
+
+        Returns
+        -------
+        AuditedThreshold
+            The threshold, and precision, recall and F1 of all that were tried.
+
+        Raises
+        ------
+        ValueError
+            If a value is out of range, or the estimate reaches `precision` at no threshold.
+
+        Notes
+        -----
+        The partitions are those of :func:`loss_path` for recalibrated scores, without the answers as constraints, on
+        which these would be right by construction. Each stratum is divided into the pairs that a partition joins and
+        those that it separates, whose numbers are known; pairs without an answer get the share of their stratum.
+        Recall and F1 are among pairs that were scored or are joined in the partition audited. A pair that was neither,
+        and is joined by another partition, counts as no match. The same answers choose the threshold and judge it,
+        which favours it a little.
+        """
+        if precision is not None:
+            check_share("precision", precision)
+        path = loss_path(
+            self._recalibrated(), loss="binder", values=values, random_seed=random_seed, progressbar=progressbar
+        )
+        audit = self.audit
+        sample = audit._ends, audit.sample["stratum"].to_numpy(), self.match
+        return audited_threshold(audit.links, audit._of_link, audit.strata, sample, self._shares, path, precision)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the error rates.

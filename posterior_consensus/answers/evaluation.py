@@ -84,6 +84,7 @@ def evaluate(partition: Any, reference: Any, *, pairs: Any = None) -> Evaluation
     See Also
     --------
     audit : Estimate precision and recall without the truth, from a clerk's answers on a sample of pairs.
+    audit_records : Those of whole clusters, from answers on all pairs of a sample of records.
     partition_loss : A distance between two partitions.
 
     Notes

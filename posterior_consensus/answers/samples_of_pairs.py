@@ -11,10 +11,9 @@ from posterior_consensus.runtime.aliases import Floats, Positions
 _IN_TEXT = {"0": 0.0, "1": 1.0, "False": 0.0, "True": 1.0, "": np.nan}  # as files have them
 
 
-def named_pairs(found: ScoredLinks, ends: Positions, rows: Positions) -> pd.DataFrame:
-    """Names of both records of pairs (m, 2), and their scores, from their places `rows`; -1 for a pair without one."""
+def named_pairs(found: ScoredLinks, ends: Positions, scores: Floats) -> pd.DataFrame:
+    """Names of both records of pairs (m, 2), and their scores, NaN for a pair without one."""
     named = named_ends(found.cluster, found.names, *ends.T)
-    scores = np.append(found.pairs["probability"].values, np.nan)[rows]
     return pd.DataFrame({"first": named["first"], "second": named["second"], "probability": scores})
 
 
@@ -33,7 +32,7 @@ def with_fields(sample: pd.DataFrame, fields: pd.DataFrame | None) -> pd.DataFra
 
 def answers_on(sample: pd.DataFrame, answers: Any) -> Floats:
     """Answers 0, 1 or NaN in the order of a sample, from a list in its order or a table of some pairs by name."""
-    found = _by_name(sample, answers) if isinstance(answers, pd.DataFrame) else _as_numbers(answers)
+    found = _by_name(sample, answers) if isinstance(answers, pd.DataFrame) else _zero_or_one(answers)
     if found.shape != (len(sample),):
         raise ValueError(
             f"`answers` must be one for each of the {len(sample)} pairs of the sample, or a table with the "
@@ -48,21 +47,21 @@ def _by_name(sample: pd.DataFrame, table: pd.DataFrame) -> Floats:
     for column in ("first", "second", "match"):
         if column not in table:
             raise ValueError(f"`answers`, a table, must have a column {column!r}; got {list(table.columns)}.")
-    place = {pair: k for k, pair in enumerate(_names(sample))}
+    place = {pair: k for k, pair in enumerate(_names_in_text(sample))}
     found = np.full(len(sample), np.nan)
-    for pair, answer in zip(_names(table), _as_numbers(table["match"]), strict=True):
+    for pair, answer in zip(_names_in_text(table), _zero_or_one(table["match"]), strict=True):
         if pair not in place:
             raise ValueError(f"`answers` must be of pairs of the sample; got {' and '.join(map(repr, sorted(pair)))}.")
         found[place[pair]] = answer
     return found
 
 
-def _names(table: pd.DataFrame) -> list[frozenset[str]]:
+def _names_in_text(table: pd.DataFrame) -> list[frozenset[str]]:
     """Names of the two records of each pair as text, as files have them."""
     return [frozenset(map(str, pair)) for pair in zip(table["first"].tolist(), table["second"].tolist(), strict=True)]
 
 
-def _as_numbers(answers: Any) -> Floats:
+def _zero_or_one(answers: Any) -> Floats:
     """Answers as 0, 1 or NaN."""
     values = pd.Series(answers, dtype=object)
     found = np.array([np.nan if pd.isna(one) else _as_number(one) for one in values.tolist()], np.float64)

@@ -35,12 +35,12 @@ def strata_of(found: ScoredLinks, number: int, n_unscored: int, rng: np.random.G
         for pairs in (found.pairs, found.decided)
     )
     n = found.cluster.size
-    yield from _scored(found, ends, ~np.isin(_codes(ends, n), _codes(decided, n)), number)
+    yield from _strata_of_scored(found, ends, ~np.isin(_codes(ends, n), _codes(decided, n)), number)
     taken = np.unique(np.concatenate([_codes(ends, n), _codes(decided, n)]))
-    yield from _unscored(found, taken, number, n_unscored, rng)
+    yield from _strata_of_unscored(found, taken, number, n_unscored, rng)
 
 
-def _scored(found: ScoredLinks, ends: Positions, free: Flags, number: int) -> Iterator[Stratum]:
+def _strata_of_scored(found: ScoredLinks, ends: Positions, free: Flags, number: int) -> Iterator[Stratum]:
     """Strata of scored pairs: three kinds, each divided by score into parts of equal expected spread."""
     cluster = found.cluster.values
     size = np.bincount(cluster)[cluster[ends[:, 0]]]
@@ -58,16 +58,16 @@ def _scored(found: ScoredLinks, ends: Positions, free: Flags, number: int) -> It
 
 def _of_equal_spread(rows: Positions, scores: Floats, n_parts: int) -> list[Positions]:
     """Parts of rows in the order of their scores, whose standard deviations of an answer add up to the same."""
-    at = np.cumsum(_spread(scores[rows]))
+    at = np.cumsum(_expected_spread(scores[rows]))
     place = np.minimum(at * n_parts / at[-1:], n_parts - 1).astype(np.int64)
     return [part for part in np.split(rows, np.searchsorted(place, np.arange(1, n_parts))) if part.size]
 
 
-def _spread(scores: Floats) -> Floats:
+def _expected_spread(scores: Floats) -> Floats:
     return np.sqrt(np.maximum(scores * (1 - scores), _SURE**2))
 
 
-def _unscored(
+def _strata_of_unscored(
     found: ScoredLinks, taken: Positions, number: int, n_unscored: int, rng: np.random.Generator
 ) -> Iterator[Stratum]:
     """Pairs without a score: joined, and if asked apart in one component and in two."""
@@ -125,7 +125,7 @@ class _Between:
         return np.stack([found[:number] // n, found[:number] % n], axis=1)
 
 
-def numbers_of(strata: list[Stratum], found: ScoredLinks, n: int) -> Positions:
+def numbers_to_draw(strata: list[Stratum], found: ScoredLinks, n: int) -> Positions:
     """Number of pairs to draw of each stratum: `n` of those scored or joined, and all that are listed of others."""
     pairs = np.array([one.n_pairs for one in strata])
     asked = np.array([one.joined or one.scored for one in strata])
@@ -133,7 +133,11 @@ def numbers_of(strata: list[Stratum], found: ScoredLinks, n: int) -> Positions:
     matches = max(found.n_joined - wrong, 1.0)
     recall = matches / (matches + missed)
     change = {True: np.hypot(1.0 / max(found.n_joined, 1), (1 - recall) / matches), False: recall / (matches + missed)}
-    wanted = pairs * _spread(np.array([one.score for one in strata])) * np.array([change[one.joined] for one in strata])
+    wanted = (
+        pairs
+        * _expected_spread(np.array([one.score for one in strata]))
+        * np.array([change[one.joined] for one in strata])
+    )
     numbers = np.where(asked, np.minimum(pairs, _LEAST), 0)
     while (left := n - numbers.sum()) > 0 and (open_ := asked & (numbers < pairs)).any():
         more = np.floor(left * np.where(open_, wanted, 0.0) / wanted[open_].sum()).astype(np.int64)

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from posterior_consensus.runtime.aliases import Floats, Positions
 
-_LEVEL = 0.95
+LEVEL = 0.95
 _UNSURE = 0.001  # least distance of a score from 0 and 1 where it stands for one answer
 _EDGE = 1e-9  # least standard error
 
@@ -25,7 +25,7 @@ class Share(NamedTuple):
         if np.isnan(self.value) or self.error < _EDGE:
             return self.value, self.value
         number = self.near * (1 - self.near) / self.error**2
-        square = ndtri((1 + _LEVEL) / 2) ** 2
+        square = ndtri((1 + LEVEL) / 2) ** 2
         centre = (self.value + square / (2 * number)) / (1 + square / number)
         width = np.sqrt(square * (self.value * (1 - self.value) + square / (4 * number)) / number) / (
             1 + square / number
@@ -53,7 +53,7 @@ class StratifiedAnswers:
         least = np.maximum(self.number, 1)
         self.share = np.where(self.number > 0, matches / least, score)
         self.centre = (matches + np.clip(score, _UNSURE, 1 - _UNSURE)) / (self.number + 1)
-        left = 1.0 - np.minimum(self.number / self._n_pairs, 1.0)
+        left = 1.0 - np.minimum(self.number / np.maximum(self._n_pairs, 1), 1.0)
         self.spread = left * self.centre * (1 - self.centre) / least
 
     def totals(self, weights: Any) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from posterior_consensus.answers.alignment import AlignedPartitions as AlignedPa
 from posterior_consensus.answers.alignment import ClusterMatch as ClusterMatch
 from posterior_consensus.answers.audited import Audit as Audit
 from posterior_consensus.answers.audited import AuditedLinks as AuditedLinks
+from posterior_consensus.answers.audited_threshold import AuditedThreshold as AuditedThreshold
 from posterior_consensus.answers.cluster_stability import ClusterStability as ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary as ClusterSummary
 from posterior_consensus.answers.compare import PosteriorComparison as PosteriorComparison
@@ -24,6 +25,8 @@ from posterior_consensus.answers.n_clusters import LossByNClusters as LossByNClu
 from posterior_consensus.answers.partial_partition import PartialPartition as PartialPartition
 from posterior_consensus.answers.particles import Particles as Particles
 from posterior_consensus.answers.prior_sensitivity import PriorSensitivity as PriorSensitivity
+from posterior_consensus.answers.record_audit import AuditedRecords as AuditedRecords
+from posterior_consensus.answers.record_audit import RecordAudit as RecordAudit
 from posterior_consensus.answers.scored_links import ScoredLinks as ScoredLinks
 from posterior_consensus.bounds.certificate import Certificate as Certificate
 from posterior_consensus.consensus.perturbation.fit import PerturbationFit as PerturbationFit

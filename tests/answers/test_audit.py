@@ -1,5 +1,7 @@
 """audit() and evaluate(): error rates by a sample of pairs, and by the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,8 +62,8 @@ def test_no_pair_is_drawn_twice_or_against_a_constraint(pairs, best):
     assert_allclose(found.answered(answers_of(found.sample)).precision, 7 / 10)
 
 
-def test_estimates_are_means_over_strata(rng):
-    """With the stratum means of a sample, by the formulas of the docstring."""
+def of_three(rng):
+    """Scored pairs of entities of three records, some of which were not scored, and the entities."""
     n = 300
     truth = np.repeat(np.arange(n // 3), 3)
     first, second = (one[np.arange(one.size) % 7 < 4] for one in np.triu_indices(n, 1))
@@ -70,7 +72,12 @@ def test_estimates_are_means_over_strata(rng):
     match = truth[first] == truth[second]
     scores = np.clip(np.where(match, 0.75, 0.3) + rng.normal(0, 0.15, match.size), 0.01, 0.99)
     table = pd.DataFrame({"unique_id_l": first, "unique_id_r": second, "match_probability": scores})
-    source = pc.as_pair_similarity(table, items=np.arange(n))
+    return pc.as_pair_similarity(table, items=np.arange(n)), truth
+
+
+def test_estimates_are_means_over_strata(rng):
+    """With the stratum means of a sample, by the formulas of the docstring."""
+    source, truth = of_three(rng)
     found = pc.consensus_partition(source, random_seed=1, progressbar=False)
     made = pc.audit(source, found, n=120, random_seed=2)
     sample, strata = made.sample, made.strata
@@ -120,11 +127,85 @@ def test_answers_become_constraints_and_scores_follow_them(pairs, best):
     assert (np.diff(new[np.argsort(old)]) >= 0).all()
 
 
+def test_rates_along_the_threshold_are_the_truth_where_all_pairs_are_answered(pairs, best):
+    made = pc.audit(pairs, best, n=100, random_seed=1)
+    found = made.answered(answers_of(made.sample))
+    chosen = found.threshold(values=[0.4, 0.6, 0.9], random_seed=1, progressbar=False)
+    unconstrained = replace(found.recalibrated(), constraints=pairs.constraints)
+    path = pc.loss_path(unconstrained, loss="binder", values=[0.4, 0.6, 0.9], random_seed=1, progressbar=False)
+    n_seen = 9  # matches that were scored or are joined
+    for tau, labels in zip(path.partitions["tau"].values, path.partitions.values, strict=True):
+        row, true = chosen.table.loc[tau], pc.evaluate(pd.Series(labels, NAMES), TRUTH).table.loc["pairs", "precision"]
+        n_joined = (np.bincount(labels) * (np.bincount(labels) - 1)).sum() / 2
+        assert_allclose([row["precision"], row["recall"]], [true, true * n_joined / n_seen])
+        assert row["f1_low"] == pytest.approx(row["f1"])
+    assert chosen.gain == chosen.table["gain"].max() and chosen.gain_interval == pytest.approx((chosen.gain,) * 2)
+    before = 2 * found.precision * found.recall / (found.precision + found.recall)
+    assert chosen.gain == pytest.approx(chosen.table["f1"].max() - before)
+
+
+def test_rates_of_another_partition_are_means_over_the_pairs_that_it_joins(rng):
+    """Each stratum divided by the other partition, whose numbers of pairs are known."""
+    source, truth = of_three(rng)
+    found = pc.consensus_partition(source, random_seed=1, progressbar=False)
+    made = pc.audit(source, found, n=200, random_seed=2)
+    answers = truth[made.sample["first"]] == truth[made.sample["second"]]
+    one = made.answered(answers)
+    chosen = one.threshold(values=[0.3, 0.7], random_seed=1, progressbar=False)
+    unconstrained = replace(one.recalibrated(), constraints=source.constraints)
+    labels = pc.consensus_partition(
+        unconstrained, loss=pc.binder(tau=0.7), random_seed=1, progressbar=False
+    ).labels.values
+    first, second, _ = source.pairs
+    cells = made._of_link * 2 + (labels[first] == labels[second])
+    own = 2 * made.sample["stratum"] + (labels[made.sample["first"]] == labels[made.sample["second"]])
+    share = pd.Series(answers).groupby(own).mean()
+    listed = cells[made.strata["scored"].to_numpy()[made._of_link]]
+    numbers = pd.Series(1, listed).groupby(level=0).sum()
+    inside = sum(share[cell] * number for cell, number in numbers.items() if cell % 2 and cell in share)
+    n_joined = (np.bincount(labels) * (np.bincount(labels) - 1)).sum() / 2
+    row = chosen.table.loc[0.7]
+    assert row["precision"] == pytest.approx(inside / n_joined, abs=0.02)
+    assert row["precision_low"] < row["precision"] <= row["precision_high"] and row["gain_low"] < row["gain"]
+    precise = one.threshold(0.9 * chosen.table["precision"].max(), values=[0.3, 0.7], random_seed=1, progressbar=False)
+    assert precise.precision is not None and precise.table.loc[precise.tau, "precision"] >= precise.precision
+
+
 def test_fields_of_both_records_come_with_the_sample(pairs, best):
     fields = pd.DataFrame({"name": [f"name of {name}" for name in NAMES]}, NAMES)
     sample = pc.audit(pairs, best, n=10, fields=fields, random_seed=1).sample
     assert (sample["name_second"] == "name of " + sample["second"]).all()
     check(lambda table: pc.audit(pairs, best, fields=table), fields.iloc[:1], ValueError, ["`fields`", "'r"])
+
+
+def test_answers_come_back_from_a_file_whatever_the_names(tmp_path):
+    scores = {(0, 1): 0.9, (1, 2): 0.4, (2, 3): 0.8, (3, 4): 0.1}
+    names = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)]).to_flat_index()
+    for of_records in (names, pd.Index(["01", "02", "03", "04", "05"]), pd.RangeIndex(5)):
+        source = pc.as_pair_similarity(
+            pd.DataFrame(
+                {
+                    "left": [of_records[i] for i, _ in scores],
+                    "right": [of_records[j] for _, j in scores],
+                    "probability": list(scores.values()),
+                }
+            ),
+            left="left",
+            right="right",
+            probability="probability",
+        )
+        made = pc.audit(source, [0, 0, 1, 1, 2], n=10, random_seed=1)
+        made.sample.assign(match=made.sample["joined"]).to_csv(tmp_path / "sample.csv", index=False)
+        read = pd.read_csv(tmp_path / "sample.csv", dtype={"first": str, "second": str})
+        assert made.answered(read.sample(frac=1, random_state=1)).match.tolist() == made.sample["joined"].tolist()
+
+
+def test_no_match_among_some_pairs_without_a_score_does_not_show_that_there_is_none(pairs, best):
+    made = pc.audit(pairs, best, n=100, n_unscored=10, random_seed=1)
+    assert made.strata["n_drawn"][~made.strata["scored"] & ~made.strata["joined"]].sum() == 10
+    found = made.answered(made.sample["joined"])
+    low, high = found.recall_of_all_interval
+    assert found.recall_of_all == high == 1 and low < 0.6
 
 
 def test_mistakes_are_named(pairs, best):
@@ -139,6 +220,12 @@ def test_mistakes_are_named(pairs, best):
         (stranger[["first", "second"]], ValueError, "`answers`", "'match'"),
     ]
     check_all(made.answered, cases)
+    answered = made.answered(answers_of(made.sample))
+    check(answered.threshold, 1.5, ValueError, ["`precision`", "1.5"])
+    never = made.answered(np.zeros(len(made.sample)))
+    check(
+        lambda share: never.threshold(share, values=[0.5], progressbar=False), 0.9, ValueError, ["`precision`", "0.9"]
+    )
     check(lambda n: pc.audit(pairs, best, n=n), 0, ValueError, ["`n`", "0"])
     check(lambda n: pc.audit(pairs, best, n_unscored=n), -1, ValueError, ["`n_unscored`", "-1"])
     check(lambda draws: pc.audit(draws, [0, 0]), [[0, 1], [0, 0]], ValueError, ["`draws`", "as_pair_similarity"])

@@ -188,7 +188,7 @@ FIGURES = {  # of each record, by their names in `plots`; None where no figure t
     **{name: "psm.plot_psm" for name in pc.results.__all__ if issubclass(getattr(pc.results, name), PairSource)},
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "alluvial.plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
-    **dict.fromkeys(("Audit", "AuditedLinks", "Evaluation")),
+    **dict.fromkeys(("Audit", "AuditedLinks", "AuditedThreshold", "RecordAudit", "AuditedRecords", "Evaluation")),
     **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers")),
     "AgreementPath": "paths.plot_agreement_path",
     "ClusterMerges": "n_clusters.plot_dendrogram",

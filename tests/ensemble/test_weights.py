@@ -93,7 +93,7 @@ WITHOUT_WEIGHTS = {
     *("relabel", "predict_allocation"),  # have a test of their own below
     "contrast",  # has one beside it
     "compare_factors",  # tests runs, whatever their weights
-    *("audit", "evaluate"),  # take no draws
+    *("audit", "audit_records", "evaluate"),  # take no draws
     "stacking_weights",  # makes weights
     *("cluster_summary", "component_similarity"),  # have one beside them
     *("plot_layer_distances", "plot_layer_items"),  # draw what others have computed
