@@ -401,7 +401,7 @@ def _table_of_items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataF
     from posterior_consensus.summary.pairs import PairsSummary  # takes a second to load, if there is no summary yet
 
     if isinstance(summary, PairsSummary):
-        return summary.to_dataframe()
+        return summary.to_dataframe().set_index("cluster_id")  # files begin with the index
     if not isinstance(summary, Mapping):
         return summary.items.to_dataframe()
     tables = {name: one.items.to_dataframe() for name, one in summary.items()}
@@ -478,9 +478,9 @@ def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
     best, pairs, found = summary.partition, summary.pairs, summary.links
     records = summary.to_dataframe().astype(object)
     names: list[dict[Hashable, Any]] = [{"item": name} for name in pairs.items.names.tolist()]
-    if records.index.nlevels > 1:  # by which the user's table of records is joined
-        levels = records.index.to_frame(index=False).astype(object).to_dict("records")
-        names = [name | level for name, level in zip(names, levels, strict=True)]
+    if "source_dataset" in records:  # by which the user's table of records is joined
+        parts = records[["source_dataset", "unique_id"]].to_dict("records")
+        names = [name | own for name, own in zip(names, parts, strict=True)]
     table = {
         "n_items": pairs.n_items,
         "n_scored": pairs.n_scored,

@@ -545,8 +545,8 @@ def test_scored_pairs_become_clusters(pairs, tmp_path, capsys):
     captured = capsys.readouterr()
     assert captured.out.startswith("Summary of scored pairs: 5 records in 4 clusters")
     assert f"wrote {output}" in captured.err
-    records = pd.read_csv(output, index_col=0)
-    assert records.index.tolist() == list("abcde") and records["cluster"].tolist() == [0, 0, 1, 2, 3]
+    records = pd.read_csv(output).set_index("unique_id")
+    assert records.index.tolist() == list("abcde") and records["cluster_id"].tolist() == [0, 0, 1, 2, 3]
     assert records.loc["c", "outside"] == "b" and records.loc["c", "outside_probability"] == 0.7
     for files in ([tmp_path / "other.csv", "--left", "one", "--right", "other", "--probability", "p"], [pairs]):
         found = printed(capsys, *files, "--threshold", "0.3")
@@ -610,7 +610,7 @@ def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_p
     made = ["--report", report, "--figure", figure, "--output", output]
     assert main([str(tmp_path / "pairs.parquet"), *map(str, made)]) == 0
     table = pd.read_parquet(output)
-    assert table.iloc[:, 0].tolist() == list("abcde") and table["cluster"].tolist() == [0, 0, 1, 2, 3]
+    assert table["unique_id"].tolist() == list("abcde") and table["cluster_id"].tolist() == [0, 0, 1, 2, 3]
     assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert "<svg" in figure.read_text(encoding="utf-8")
     draws = tmp_path / "items.parquet"

@@ -16,7 +16,7 @@ from posterior_consensus.consensus.threshold import Threshold, consistent_interv
 from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.items import NOISE, by_level, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import DATA_SET, NAME, ScoredPairs
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations, as_categories
@@ -230,10 +230,10 @@ class ConsensusPartition(HasLabels, InWords):
         -------
         pandas.DataFrame
             A row for each cluster: its size, its share of the items, and its first items; the last row, "noise", has
-            the items in no cluster, if there are any. For scored pairs a row for
-            each record: the name of its cluster and the columns of `records`, with the name of the record ``outside``,
-            missing if none was scored. Names of several levels, as of several data sets, have a column for each:
-            ``outside_source_dataset`` and ``outside_unique_id``.
+            the items in no cluster, if there are any. For scored pairs a row for each record, as splink has it: the
+            name of its cluster ``cluster_id``, its data set ``source_dataset`` if it has one, its name ``unique_id``,
+            and the columns of `records`, with the name of the record ``outside``, missing if none was scored. If names
+            have data sets, that is ``outside_source_dataset`` and ``outside_unique_id``.
         """
         return self._of_clusters() if self.records is None else self._of_records(self.records)
 
@@ -273,20 +273,22 @@ class ConsensusPartition(HasLabels, InWords):
 
     def _of_records(self, records: xr.Dataset) -> pd.DataFrame:
         """A row for each record, with the names of its cluster and of the record outside."""
-        dim = str(self.labels.dims[0])
-        items = self.labels.indexes.get(dim, pd.RangeIndex(self.labels.size, name=dim))
+        items = self.labels.indexes.get(self.labels.dims[0], pd.RangeIndex(self.labels.size))
         size, similarity, outside, probability = (own_in(records, name).values for name in _OF_RECORD)
-        columns: dict[str, Any] = {
-            "cluster": pd.Index(self.names, tupleize_cols=False)[self.labels.values],
-            "size": size,
-            "similarity": similarity,
-        }
+        columns: dict[str, Any] = {"cluster_id": pd.Index(self.names, tupleize_cols=False)[self.labels.values]}
+        if DATA_SET in self.labels.coords:
+            columns[DATA_SET] = self.labels.coords[DATA_SET].values
+        if items.nlevels == 1:
+            columns[NAME] = items
+        else:
+            columns |= {str(level): items.get_level_values(k) for k, level in enumerate(items.names)}
+        columns |= {"size": size, "similarity": similarity}
         for name, values in by_level("outside", items[np.maximum(outside, 0)]).items():
             named = pd.Series(values)
             if pd.api.types.is_integer_dtype(named.dtype):
                 named = named.astype("Int64")  # stays an integer beside missing ones
             columns[name] = named.mask(outside < 0).array
-        return pd.DataFrame(columns | {"outside_probability": probability}, index=items)
+        return pd.DataFrame(columns | {"outside_probability": probability})
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]

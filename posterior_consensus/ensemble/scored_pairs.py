@@ -21,6 +21,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import ROUNDING
 
+DATA_SET, NAME = "source_dataset", "unique_id"  # of a record, as splink has them
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _EVEN = 0.5
 

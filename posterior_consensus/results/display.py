@@ -448,9 +448,14 @@ class Tabled:
         return latex_table(self.to_dataframe(), caption, label)
 
 
+def has_row_names(table: pd.DataFrame) -> bool:
+    """Whether the index of a table names its rows, rather than counting them."""
+    return table.index.names != [None] or not isinstance(table.index, pd.RangeIndex)
+
+
 def latex_table(table: pd.DataFrame, caption: str, label: str) -> str:
     """Format a table for LaTeX, see :meth:`Tabled.to_latex`."""
-    if table.index.names != [None] or not isinstance(table.index, pd.RangeIndex):
+    if has_row_names(table):
         table = table.reset_index(names=[name or "" for name in table.index.names], allow_duplicates=True)
     kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in table.dtypes]
     table = with_decimals(table, "--")

@@ -15,7 +15,7 @@ from scipy.special import expit
 from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.items import Items, coords_of
 from posterior_consensus.ensemble.pairs import PairSimilarity
-from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import DATA_SET, NAME, PairConstraints, ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import check_number, is_integer, listing
@@ -27,8 +27,7 @@ from posterior_consensus.sources.tables import BY_COLUMN
 
 _LEFT, _RIGHT = "unique_id_l", "unique_id_r"  # splink's names
 _PROBABILITY, _WEIGHT = "match_probability", "match_weight"
-_DATA_SET, _NAME = "source_dataset", "unique_id"
-_SOURCES = f"{_DATA_SET}_l", f"{_DATA_SET}_r"
+_SOURCES = f"{DATA_SET}_l", f"{DATA_SET}_r"
 _OURS = {_LEFT, _RIGHT, _PROBABILITY, _WEIGHT}
 _SHOWN = 6  # columns in an error
 _EXACT = 2**53  # integers that floats hold
@@ -338,7 +337,7 @@ def _names(table: pd.DataFrame, columns: Columns, *, as_text: bool) -> tuple[Pos
     present.sort()
     levels: Any = [source_names, names]
     parts: Any = present // max(len(names), 1), present % max(len(names), 1)
-    index = pd.MultiIndex(levels=levels, codes=parts, names=[_DATA_SET, _NAME])
+    index = pd.MultiIndex(levels=levels, codes=parts, names=[DATA_SET, NAME])
     return np.where(keys < 0, -1, np.searchsorted(present, keys)), index
 
 
@@ -428,38 +427,38 @@ class _Known(NamedTuple):
 def _known(items: Any, n_columns: int | None) -> _Known:
     """Names of all records, whose parts fit the columns of each side; None if there are no columns."""
     if isinstance(items, Mapping):
-        items = pd.DataFrame({_NAME: _objects(items), _DATA_SET: _objects(items.values())})
+        items = pd.DataFrame({NAME: _objects(items), DATA_SET: _objects(items.values())})
     data_set = None
     if present := columns_at(items, "items"):
-        wanted = [name for name in (_DATA_SET, _NAME) if name in present]
-        if _NAME not in wanted or (n_columns == 2 and len(wanted) == 1):
+        wanted = [name for name in (DATA_SET, NAME) if name in present]
+        if NAME not in wanted or (n_columns == 2 and len(wanted) == 1):
             raise ValueError(
-                f"`items`, a table, must have columns {_NAME!r} and, if names repeat among data sets, {_DATA_SET!r}; "
+                f"`items`, a table, must have columns {NAME!r} and, if names repeat among data sets, {DATA_SET!r}; "
                 f"present: {listing(present[:_SHOWN])}. Rename them, or give one column, items=table[name]."
             )
         table = columns_with_names(items, wanted)
         if len(wanted) == 2 and n_columns != 1:
             index: pd.Index = pd.MultiIndex.from_arrays([_present_names(table[name]) for name in wanted])
         else:
-            index = _index_of_names(_present_names(table[_NAME]))
-            data_set = table[_DATA_SET].to_numpy(object) if len(wanted) == 2 else None
+            index = _index_of_names(_present_names(table[NAME]))
+            data_set = table[DATA_SET].to_numpy(object) if len(wanted) == 2 else None
     else:
         index = items if isinstance(items, pd.MultiIndex) else _index_of_names(_present_names(items))
     if not len(index):
         raise ValueError("`items` must name at least one record; got none.")
     if n_columns == 2 and index.nlevels != 2:
         raise ValueError(
-            f"`items` must name each record by its data set and its name, as a table with columns {_DATA_SET!r} and "
-            f"{_NAME!r} does; got names such as {_printed(index[0])!r}."
+            f"`items` must name each record by its data set and its name, as a table with columns {DATA_SET!r} and "
+            f"{NAME!r} does; got names such as {_printed(index[0])!r}."
         )
     if not index.is_unique:
         twice = index.duplicated()
         raise ValueError(
             f"`items` must name each record once; {int(twice.sum())} stand again, the first "
-            f"{_printed(index[twice][0])!r}. If names repeat among data sets, give a table with columns {_DATA_SET!r} "
-            f"and {_NAME!r}, and name the columns of data sets by `left` and `right` too."
+            f"{_printed(index[twice][0])!r}. If names repeat among data sets, give a table with columns {DATA_SET!r} "
+            f"and {NAME!r}, and name the columns of data sets by `left` and `right` too."
         )
-    return _Known(index.set_names([_DATA_SET, _NAME]) if n_columns != 1 and index.nlevels == 2 else index, data_set)
+    return _Known(index.set_names([DATA_SET, NAME]) if n_columns != 1 and index.nlevels == 2 else index, data_set)
 
 
 def _present_names(items: Any) -> npt.NDArray[Any]:
@@ -508,12 +507,12 @@ def _printed(name: Any) -> Any:
 def _coords(index: pd.Index, item_dim: str | None, known: _Known | None) -> tuple[str, xr.Coordinates]:
     """Dimension of the items and their coordinates."""
     dim = item_dim or "item"
-    if dim in (_DATA_SET, _NAME):
-        raise ValueError(f"`item_dim` must differ from {_DATA_SET!r} and {_NAME!r}, of the records; got {dim!r}.")
+    if dim in (DATA_SET, NAME):
+        raise ValueError(f"`item_dim` must differ from {DATA_SET!r} and {NAME!r}, of the records; got {dim!r}.")
     coords = coords_of(index, dim)
     if known is None or known.data_set is None:
         return dim, coords
-    return dim, coords.assign({_DATA_SET: (dim, known.data_set)})
+    return dim, coords.assign({DATA_SET: (dim, known.data_set)})
 
 
 def _symmetric(first: Positions, second: Positions, scores: Floats, items: Items) -> sparse.csr_array:
@@ -594,7 +593,7 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
 
 def _sides_of_review(present: Sequence[Any]) -> list[list[str]]:
     """Columns of the two records in a table of pairs to review, or in its file; none of another table."""
-    for parts in ([""], [f"_{_DATA_SET}", f"_{_NAME}"]):
+    for parts in ([""], [f"_{DATA_SET}", f"_{NAME}"]):
         sides = [[f"{end}{part}" for part in parts] for end in ("first", "second")]
         if set(sides[0] + sides[1]) <= set(present):
             return sides
@@ -643,12 +642,12 @@ def _data_sets(items: Items, max_per_source: Any) -> npt.NDArray[np.int32]:
             "`max_per_source` must be 1, a list of data sets, a dict from data sets to 1 or None, or None; got "
             f"{max_per_source!r}."
         )
-    if _DATA_SET not in items.coords:
+    if DATA_SET not in items.coords:
         raise ValueError(
             f"`max_per_source` needs the data set of each record: columns {_SOURCES[0]!r} and {_SOURCES[1]!r} of the "
-            f"pairs, or `items`, a table with columns {_NAME!r} and {_DATA_SET!r}."
+            f"pairs, or `items`, a table with columns {NAME!r} and {DATA_SET!r}."
         )
-    codes, present = pd.factorize(items.coords[_DATA_SET].to_numpy())
+    codes, present = pd.factorize(items.coords[DATA_SET].to_numpy())
     if limits is not None:
         if unknown := [one for one in limits if one not in present]:
             raise ValueError(

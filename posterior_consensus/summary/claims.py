@@ -168,7 +168,9 @@ class HasClaims(display.Shown, display.Tabled):
         into.mkdir(parents=True, exist_ok=True)
         for name, frame in frames.items():
             with written_whole(into / f"{name}.csv") as new:
-                frame.to_csv(new, encoding="utf-8-sig")  # its mark shows Excel the encoding
+                frame.to_csv(
+                    new, index=display.has_row_names(frame), encoding="utf-8-sig"
+                )  # its mark shows Excel the encoding
         with written_whole(into / "findings.txt") as new:
             new.write_text("\n".join(self.findings()) + "\n", encoding="utf-8-sig")
         return into

@@ -96,8 +96,8 @@ class PairsSummary(PairsRecord):
         return pairs_page(self)  # which takes little time
 
     def _tables(self) -> dict[str, pd.DataFrame]:
-        records = self.to_dataframe()
-        frames = {"records": records, "review": _by_level(self.links.review(_MOST_TO_REVIEW), records.index)}
+        review = _by_level(self.links.review(_MOST_TO_REVIEW), self.labels.indexes.get(self.labels.dims[0]))
+        frames = {"records": self.to_dataframe(), "review": review}
         return frames if self.curve is None else frames | {"curve": self.curve.to_dataframe()}
 
     def to_dataset(self) -> xr.Dataset:
@@ -178,9 +178,9 @@ def summarize_pairs(
     )
 
 
-def _by_level(review: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+def _by_level(review: pd.DataFrame, items: pd.Index | None) -> pd.DataFrame:
     """Pairs to review, with a column for each level of the names, as the table of the records has them."""
-    if items.nlevels == 1 or review.empty:
+    if items is None or items.nlevels == 1 or review.empty:
         return review
     ends: dict[str, Any] = {}
     for end in ("first", "second"):

@@ -46,11 +46,29 @@ def test_table_of_names():
     source = scored_pairs(4, {(0, 1): 0.9, (1, 2): 0.3, (0, 2): 0.3}, names=["a", "b", "c", "d"])
     best = partition_of(source, [0, 0, 1, 2]).with_names(["x", ("y", 1), 7])
     table = best.to_dataframe()
-    assert table.index.tolist() == ["a", "b", "c", "d"] and table.index.name == "record"
-    assert table["cluster"].tolist() == ["x", "x", ("y", 1), 7]
-    assert table["outside"].tolist()[:3] == ["c", "c", "a"] and pd.isna(table["outside"]["d"])
-    assert r"d & 7 & 1 & -- & -- & --" in best.to_latex()
+    assert table["unique_id"].tolist() == ["a", "b", "c", "d"] and table.columns[0] == "cluster_id"
+    assert table["cluster_id"].tolist() == ["x", "x", ("y", 1), 7]
+    assert table["outside"].tolist()[:3] == ["c", "c", "a"] and pd.isna(table["outside"][3])
+    assert r"7 & d & 1 & -- & -- & --" in best.to_latex()
     assert best.members(1) == ["c"] and best.clusters["x"] == ["a", "b"]
+
+
+def test_columns_of_records_are_those_of_splink():
+    rows = [("crm", 1, "web", 1, 0.9), ("web", 1, "crm", 2, 0.4)]
+    ends = ["source_dataset_l", "unique_id_l", "source_dataset_r", "unique_id_r"]
+    linked = pd.DataFrame(rows, columns=[*ends, "match_probability"])
+    named = linked.drop(columns=["source_dataset_l", "source_dataset_r"]).assign(
+        unique_id_r=["x", "y"], unique_id_l="z"
+    )
+    sets = dict(zip("xyz", ["web", "crm", "crm"], strict=True))
+    for pairs in (pc.as_pair_similarity(linked), pc.as_pair_similarity(named, items=sets)):
+        table = pc.consensus_partition(pairs, random_seed=1).to_dataframe()
+        assert table.columns[:3].tolist() == ["cluster_id", "source_dataset", "unique_id"]
+        assert table.index.equals(pd.RangeIndex(3)) and set(table["source_dataset"]) == {"crm", "web"}
+        assert dict(zip(table["unique_id"], table["cluster_id"], strict=True)) in (
+            {1: 0, 2: 1},
+            {"x": 0, "y": 1, "z": 0},
+        )
 
 
 @pytest.mark.parametrize(

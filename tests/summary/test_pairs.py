@@ -61,7 +61,7 @@ def test_results_are_those_of_the_functions(pairs, summary):
     )
     assert summary.curve.table["tau"].values.tolist() == pytest.approx(np.arange(1, 10) / 10)
     table = summary.to_dataframe()
-    assert table.index.tolist() == NAMES and table.loc["an", "outside"] == "bob"
+    assert table["unique_id"].tolist() == NAMES and table.set_index("unique_id").loc["an", "outside"] == "bob"
 
 
 @pytest.fixture
@@ -272,8 +272,8 @@ def test_tables_for_a_spreadsheet(summary, tmp_path):
     assert {file.name for file in (tmp_path / "tables").iterdir()} == {
         *("records.csv", "review.csv", "curve.csv", "findings.txt")
     }
-    records = pd.read_csv(tmp_path / "tables" / "records.csv", index_col=0)
-    assert records.index.tolist() == NAMES and records["cluster"].tolist() == summary.labels.values.tolist()
+    records = pd.read_csv(tmp_path / "tables" / "records.csv")
+    assert records["unique_id"].tolist() == NAMES and records["cluster_id"].tolist() == summary.labels.values.tolist()
 
 
 def test_records_of_several_data_sets_are_named_without_tuples(undrawn, tmp_path):
