@@ -49,7 +49,7 @@ class Contrast(InWords, HasLabels):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Cluster of each item in the partition.
+        Cluster of each item in the partition; -1 for the items of clusters in `small`.
     estimates : xarray.Dataset over ``cluster`` and, of a categorical y, ``category``
         ``number`` of the cluster, which sets its colour in figures; ``size``, its number of items, and ``n_values``,
         those with a value; ``estimate``, the mean of y or the share of the category, with ``low`` and ``high`` of its
@@ -73,6 +73,8 @@ class Contrast(InWords, HasLabels):
         Whether y formed the clusters: the result then describes them, and has no p-values.
     n_draws, n_left_out : int
         Number of draws, and of those left out because they cannot tell some clusters apart.
+    small : tuple
+        Names of the clusters that are left out with their items, because they have fewer than two values.
     """
 
     _figure = "profiles.plot_contrast"
@@ -92,6 +94,7 @@ class Contrast(InWords, HasLabels):
     used: bool = field(metadata=stored_as.flag("contrast_used"))
     n_draws: int = field(metadata=stored_as.attribute("contrast_draws"))
     n_left_out: int = field(metadata=stored_as.attribute("contrast_left_out"))
+    small: tuple[Any, ...] = field(default=(), metadata=stored_as.names("contrast_small"))
     _of_runs: ClassVar = "contrast_independent"
 
     @property
@@ -101,7 +104,7 @@ class Contrast(InWords, HasLabels):
 
     @property
     def n_missing(self) -> int:
-        """Number of items without a value."""
+        """Number of items without a value in the clusters compared."""
         return int((self.estimates["size"] - self.estimates["n_values"]).sum())
 
     @property
@@ -109,12 +112,35 @@ class Contrast(InWords, HasLabels):
         """Weights of the items for each cluster, shape (n_items, n_clusters, n_thinned), some of them negative.
 
         Any estimator that takes weights, also negative ones, estimates a quantity of a cluster with its weights in a
-        draw; its estimates vary between draws in addition to its own error.
+        draw; its estimates vary between draws in addition to its own error. Items of clusters left out have weight 0.
+
+        Examples
+        --------
+        Share of the items of each cluster that survive time 1, by Kaplan and Meier. Times are exponential with means 1
+        and 3, and some are censored.
+
+        >>> import numpy as np
+        >>> import posterior_consensus as pc
+        >>> rng = np.random.default_rng(1)
+        >>> probability = rng.random(2_000)
+        >>> draws, cluster = rng.random((100, 2_000)) < probability, rng.random(2_000) < probability
+        >>> times, censored = rng.exponential(1 + 2 * cluster), rng.exponential(4, 2_000)
+        >>> order = np.argsort(np.minimum(times, censored))
+        >>> found = pc.contrast(draws, (probability > 0.5).astype(int), y=times)
+        >>> table = found.weights.values[order]  # (2000, 2, 100)
+        >>> died = (times < np.minimum(censored, 1))[order]
+        >>> at_risk = table[::-1].cumsum(axis=0)[::-1]
+        >>> surviving = (1 - table[died] / at_risk[died]).prod(axis=0)
+        >>> surviving.mean(axis=1).round(2)
+        array([0.35, 0.72])
+        >>> np.exp(-1 / np.array([1, 3])).round(2)  # the truth
+        array([0.37, 0.72])
         """
         items = Items.along(self.labels, str(self.labels.dims[0]))
         own = {name: ("sample", self.inverse[name].values) for name in ("chain", "draw")}
         coords = own | {"cluster": names_as_coordinate(self.names)}
-        values = self.inverse.values.transpose(1, 2, 0)[self.labels.values]
+        labels = self.labels.values
+        values = self.inverse.values.transpose(1, 2, 0)[labels] * (labels >= 0)[:, np.newaxis, np.newaxis]
         return items.array(values, "weights", (..., "cluster", "sample"), coords)
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -142,10 +168,17 @@ class Contrast(InWords, HasLabels):
             "misclassification probabilities (Bolck, Croon and Hagenaars 2004; Vermunt 2010); "
             f"intervals include the variance within and between {words.draws}."
         )
+        if self.small:
+            method += f" {display.capitalized(self._on_small())} were left out."
         largest = self._largest()
         profile = f" As {self.name} formed the clusters, this describes them and tests nothing."
         no_posterior = " Runs are no posterior: their variance is that of the program." if self._is_of_runs else ""
         return f"{method} The largest difference was {largest}.{profile * self.used}{no_posterior}"
+
+    def _on_small(self) -> str:
+        of = f"{display.counted(len(self.small), 'cluster')} ({display.listed(self.small, 5)})"
+        n_items = int(np.sum(self.labels.values < 0))
+        return f"{of} with fewer than {_FEWEST} values, {display.counted(n_items, 'item')} in all,"
 
     @property
     def _is_of_runs(self) -> bool:
@@ -155,7 +188,8 @@ class Contrast(InWords, HasLabels):
         """The largest difference, with its interval."""
         table = _rows_of(self.differences, ["pair"]).reset_index()
         at = int(table["difference"].abs().to_numpy().argmax())
-        value, low, high, p, naive = table[["difference", "low", "high", "p_corrected", "naive"]].to_numpy()[at]
+        p, *shown = table[["p_corrected", "difference", "low", "high", "naive"]].to_numpy()[at]
+        value, low, high, naive = shown if self.kind == NUMERIC else np.clip(shown, -1, 1)
         first, second = (display.as_text(table[name].tolist()[at]) for name in ("first", "second"))
         of = f" in the share of {display.as_text(table['category'].tolist()[at])}," if "category" in table else ""
         test = "" if np.isnan(p) else ", p < 0.001" if p < 0.001 else f", p = {p:.2g}"
@@ -165,7 +199,9 @@ class Contrast(InWords, HasLabels):
         )
 
     def _parts(self) -> display.Parts:
-        words, table = self.words, self.to_dataframe()
+        words, table = self.words, self.to_dataframe()[SHOWN]
+        if self.kind != NUMERIC:
+            table = table.assign(**table[["estimate", "low", "high"]].clip(0, 1))
         kept = self.n_draws - self.n_left_out
         lines = [(words.draws, f"{kept:,}")]
         if self.n_left_out:
@@ -173,6 +209,8 @@ class Contrast(InWords, HasLabels):
             lines = [(words.draws, f"{kept:,} of {self.n_draws:,}: {why}")]
         if self.n_missing:
             lines.append(("missing", display.counted(self.n_missing, "value")))
+        if self.small:
+            lines.append(("left out", self._on_small().removesuffix(",")))
         lines.append(("largest", self._largest()))
         if self.used:
             lines.append(("describes", f"{self.name} formed the clusters: a profile, which tests nothing"))
@@ -186,7 +224,7 @@ class Contrast(InWords, HasLabels):
         what = {NUMERIC: "means", BINARY: "shares", CATEGORICAL: "shares of categories"}[self.kind]
         unit = f" in {self.unit}" if self.unit else ""
         title = f"Contrast: {what} of {self.name}{unit} in {len(self.names)} clusters of {self.labels.size:,} items"
-        return f"{title} ({self.labels.dims[0]})", lines, table[SHOWN]
+        return f"{title} ({self.labels.dims[0]})", lines, table
 
 
 def _rows_of(values: xr.Dataset, dims: list[str]) -> pd.DataFrame:
@@ -217,14 +255,15 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     Returns
     -------
     Contrast
-        Means or shares by cluster, their differences, and weights for other estimators.
+        Means or shares by cluster, their differences, and weights for other estimators. Clusters with fewer than two
+        values are left out with their items, by name.
 
     Raises
     ------
     ValueError
-        If the partition has one cluster, or a cluster with fewer than two values. If more than a tenth of the draws
-        cannot tell two clusters apart, which the error names. If draws call items noise, y has other items, is
-        infinite, or has one category only. If `prob` is not between 0 and 1.
+        If fewer than two clusters of the partition have two values. If more than a tenth of the draws cannot tell two
+        clusters apart, which the error names. If draws call items noise, y has other items, is infinite, or has one
+        category only. If `prob` is not between 0 and 1.
     TypeError
         If y has dates.
     MemoryError
@@ -260,8 +299,11 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     variance is the mean of V_tk plus (n + 1) / (n - 1) times the variance of m_tk between draws, where n is the
     effective sample size [3]_. Intervals and p-values are those of Student's t with the degrees of freedom of such a
     sum [4]_. Intervals are somewhat wide, since both variances have the randomness of the labels. If D_t is the
-    identity, estimates are means by cluster, and tests are those of Welch. Shares of categories can be slightly below
-    0 or above 1, and so can their intervals.
+    identity, estimates are means by cluster, and tests are those of Welch. Shares can be slightly below 0 or above 1,
+    and so can their intervals; printed text and sentences end them at 0 and 1.
+
+    All this holds for any part of the items that is chosen by what formed the clusters, so also without the items of
+    small clusters of W.
 
     A draw is left out if its smallest canonical correlation with W is below 0.1, so that errors would be more than ten
     times those of known labels. This is the last singular value of D_t[k, l] (r_k / n_l)^(1/2), with sizes r_k of its
@@ -294,8 +336,12 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     """
     prob, used = check_between("prob", prob, 1), check_flag("used", used)
     draws, partition = as_draws(draws).in_fixed_order().without_zero_weights(), partition_of(draws, partition)
-    own = _clusters_in_order(draws, partition)
-    values = _values_of(y, draws.items)
+    items, whole = draws.items, _clusters_in_order(draws, partition)
+    values = _values_of(y, items)
+    labels, own = _without_small(whole, values.present)
+    if len(own.names) < len(whole.names):
+        at = np.flatnonzero(labels >= 0)
+        draws, values = draws.of_items(at), values._replace(columns=values.columns[at], present=values.present[at])
     sums = _sums_by_cluster(values, own)
     n_clusters, n_columns = len(own.names), values.columns.shape[1]
     size = 8 * draws.n_draws * n_clusters**2 * (n_clusters + n_columns)
@@ -309,7 +355,7 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
     numbers = {"number": own.numbers, "size": np.bincount(own.labels), "n_values": sums.number.astype(np.int64)}
     thinned = samples.at_quantiles((np.arange(n := min(_THINNED, samples.n_draws)) + 0.5) / n)
     return Contrast(
-        labels=draws.items.array(own.labels.astype(np.int32), "labels"),
+        labels=items.array(labels, "labels"),
         estimates=_estimates(numbers, corrected, naive, values, own),
         differences=_differences(apart, naively_apart, spread, values, own, used),
         inverse=xr.DataArray(
@@ -326,6 +372,7 @@ def contrast(draws: Any, partition: Any = None, *, y: Any, used: bool = False, p
         used=used,
         n_draws=draws.n_draws,
         n_left_out=draws.n_draws - samples.n_draws,
+        small=tuple(name for name in whole.names if name not in own.names),
         words=draws.words,
     )
 
@@ -341,6 +388,20 @@ def _clusters_in_order(draws: PartitionDraws, partition: Any) -> Clusters:
     order = np.argsort(own.numbers, kind="stable")
     labels = np.argsort(order).astype(np.int32)[own.labels]
     return Clusters(labels, tuple(own.names[k] for k in order), own.numbers[order], None)
+
+
+def _without_small(whole: Clusters, present: Flags) -> tuple[Labels, Clusters]:
+    """Labels of all items, -1 for those of clusters with fewer than two values, and the clusters of the others."""
+    kept = np.bincount(whole.labels[present], minlength=len(whole.names)) >= _FEWEST
+    if kept.sum() < 2:
+        raise ValueError(
+            f"`partition` must have two clusters or more with at least {_FEWEST} values of `y` each; got "
+            f"{kept.sum()} of {display.counted(kept.size, 'cluster')}. Join small clusters in `partition`, or search "
+            "for one with other clusters, by n_clusters=."
+        )
+    labels = np.where(kept, kept.cumsum() - 1, -1).astype(np.int32)[whole.labels]
+    names = tuple(name for name, is_kept in zip(whole.names, kept, strict=True) if is_kept)
+    return labels, Clusters(labels[labels >= 0], names, whole.numbers[kept], None)
 
 
 class _Values(NamedTuple):
@@ -395,15 +456,7 @@ class _Sums(NamedTuple):
 
 def _sums_by_cluster(values: _Values, own: Clusters) -> _Sums:
     n_clusters = len(own.names)
-    if n_clusters < _FEWEST:
-        raise ValueError("`partition` must have two clusters or more to be compared; got 1.")
     number = np.bincount(own.labels[values.present], minlength=n_clusters).astype(np.float64)
-    if (few := np.flatnonzero(number < _FEWEST)).size:
-        named = display.listed([own.names[k] for k in few], 5)
-        raise ValueError(
-            f"`partition` must have at least {_FEWEST} values of y in each cluster; got fewer in {named}. Join small "
-            "clusters in `partition`, or search for one with fewer clusters, by max_clusters=."
-        )
 
     def sums(columns: Floats) -> Floats:
         return np.column_stack([np.bincount(own.labels, column, n_clusters) for column in columns.T])

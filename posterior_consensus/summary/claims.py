@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -125,8 +125,11 @@ class HasClaims(display.Shown, display.Tabled):
         ValueError
             If the environment variable ``SOURCE_DATE_EPOCH``, which replaces today's date, is no integer from 0.
         """
+        return self._write(path, progressbar=progressbar)
+
+    def _write(self, path: str | Path, **options: Any) -> Path:
         with written_whole(Path(path)) as new:  # fails before the work if the path is not writable
-            new.write_text(self._page(progressbar=progressbar), encoding="utf-8")
+            new.write_text(self._page(**options), encoding="utf-8")
         return Path(path)
 
     def to_csv(self, folder: str | Path) -> Path:

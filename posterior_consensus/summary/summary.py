@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -174,10 +175,43 @@ class Summary(SummaryRecord):
     def _methods(self) -> str:
         return methods_text(self)
 
-    def _page(self, *, progressbar: bool) -> str:
+    def to_html(self, path: str | Path, *, y: Any = None, progressbar: bool = True) -> Path:
+        """Write a report with findings, figures and tables to one HTML file that needs no network.
+
+        With Bokeh (the extra ``report``), pictures are interactive: they zoom, a search or a click marks an item in all
+        of them, and sliders change the partition shown.
+
+        Parameters
+        ----------
+        path : str or Path
+            Path of the file; an existing file is replaced when the report is complete.
+        y : Series, DataArray or array_like of shape (n_items,), optional
+            Data that did not form the clusters: a value for each item, as for :func:`contrast`. The report then has a
+            section on the differences between clusters.
+        progressbar : bool
+            Whether to show progress of the search for the sliders' partitions, if it takes more than a second.
+
+        Returns
+        -------
+        Path
+            Path of the report.
+
+        Raises
+        ------
+        OSError
+            If the report cannot be written; an existing file stays as it was.
+        ValueError
+            If :func:`contrast` refuses `y`, or the environment variable ``SOURCE_DATE_EPOCH``, which replaces today's
+            date, is no integer from 0.
+        TypeError
+            If `y` has dates.
+        """
+        return self._write(path, y=y, progressbar=progressbar)
+
+    def _page(self, *, progressbar: bool, y: Any = None) -> str:
         from posterior_consensus.summary.report.page import page
 
-        return page(self, progressbar=progressbar)
+        return page(self, y, progressbar=progressbar)
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         frames = {"clusters": self.to_dataframe(), "items": self.items.to_dataframe()}

@@ -170,6 +170,35 @@ def test_draws_that_cannot_tell_clusters_apart_are_left_out_or_refused():
         pc.contrast(merged, TRUTH, y=y)
 
 
+def test_small_clusters_are_left_out_by_name_with_their_items():
+    """As if their items were not there; the truth is estimated although what formed the clusters chooses them."""
+    rng = np.random.default_rng(13)
+    draws, y = noisy(rng, 20), rng.normal(TRUTH)
+    partition = np.where(np.arange(90) < 3, [*"xyz"] * 30, np.array([*"abc"])[TRUTH])
+    y[50] = np.nan
+    found = pc.contrast(draws, partition, y=y)
+    without = pc.contrast(draws[:, 3:], partition[3:], y=y[3:])
+    assert (found.small, found.names) == (("x", "y", "z"), ("a", "b", "c"))
+    xr.testing.assert_allclose(found.differences, without.differences)
+    assert_allclose(found.weights[3:], without.weights)
+    assert (found.labels.values[:3] == -1).all() and (found.weights[:3] == 0).all()
+    assert "3 clusters (x, y, z) with fewer than 2 values, 3 items in all" in repr(found)
+    assert "were left out" in found.in_words() and "left out" not in repr(without) + without.in_words()
+
+
+def test_printed_shares_are_within_0_and_1():
+    """Nobody of the second cluster has it, so that the estimate, and the interval of a difference, go beyond."""
+    rng = np.random.default_rng(15)
+    y = (TRUTH == 0) & (rng.random(90) < 0.98)
+    found = pc.contrast(noisy(rng, 30, 0.3), noisy(rng, 1, 0.2)[0], y=y)
+    table = found.to_dataframe()
+    assert table["low"].min() < 0 and table["high"].max() > 1 and found.differences["low"].min() < -1
+    shown = repr(found)
+    assert "interval -1 to" in shown and "interval -1 to" in found.in_words()
+    numbers = [float(number) for line in shown.splitlines()[-3:] for number in line.split()[2:5]]
+    assert len(numbers) == 9 and 0 <= min(numbers) and max(numbers) <= 1
+
+
 def test_used_data_are_described_and_not_tested():
     rng = np.random.default_rng(10)
     found = pc.contrast(noisy(rng, 20), TRUTH, y=rng.normal(TRUTH), used=True)
@@ -191,8 +220,8 @@ def test_runs_are_said_to_be_no_posterior():
         (TRUTH, np.where(TRUTH == 0, np.inf, 1.0), ValueError, r"`y` must be finite.*inf"),
         (TRUTH, ["a"] * 90, ValueError, r"`y`.*two categories"),
         (TRUTH, pd.date_range("2020", periods=90), TypeError, r"`y`.*dates to numbers"),
-        (TRUTH, np.where(TRUTH == 2, np.nan, 1.0), ValueError, r"`partition`.*2 values.*fewer in 2\. Join"),
-        (np.zeros(90, int), np.arange(90.0), ValueError, r"`partition` must have two clusters"),
+        (TRUTH, np.where(TRUTH > 0, np.nan, 1.0), ValueError, r"`partition`.*2 values of `y`.*1 of 3 clusters\. Join"),
+        (np.zeros(90, int), np.arange(90.0), ValueError, r"`partition` must have two clusters.*1 of 1 cluster\."),
     ],
 )
 def test_refusals_name_the_argument_and_the_next_step(partition, y, error, message):

@@ -1,5 +1,6 @@
 """summarize(): what it finds, what it says, and what it writes."""
 
+import html
 import html.parser
 import itertools
 import re
@@ -127,6 +128,18 @@ def test_report_stands_alone(summary, undrawn, tmp_path):
     assert found == sorted(set(found)), captions
     text = " ".join(page.text)
     assert all(sentence in text for sentence in summary.findings())
+
+
+def test_a_report_compares_the_clusters_in_further_data(summary, undrawn, tmp_path):
+    y = pd.Series(np.arange(summary.labels.size) % 7.0, name="dose <mg>")
+    report = summary.to_html(tmp_path / "report.html", y=y).read_text(encoding="utf-8")
+    section = report.partition("What differs between clusters: dose &lt;mg&gt;</h2>")[2].partition("<h2")[0]
+    found = pc.contrast(summary, y=y)
+    assert html.escape(found.in_words()) in section and "<figcaption>dose &lt;mg&gt; by cluster" in section
+    assert section.count("<table") == 2 and "<dt>misclassification</dt>" in report
+    with pytest.raises(ValueError, match=r"`y`.*\(3,\)"):
+        summary.to_html(tmp_path / "other.html", y=np.ones(3))
+    assert not (tmp_path / "other.html").exists()
 
 
 def test_a_path_that_cannot_be_written_is_refused_before_the_work(summary, tmp_path, monkeypatch):

@@ -94,6 +94,11 @@ _OF_DRAWS = (
         "{group}s? of {draws}|{group}s are",
     ),
     Term("link", "Two items that are in one cluster.", r"\blinks?\b"),
+    Term(
+        "misclassification",
+        "A {draw} has an item in another cluster than the partition reported, once clusters are matched.",
+        "misclassification",
+    ),
     Term("layer", "One of several partitions of the items, such as that of a year or a resolution.", r"\blayers?\b"),
     Term("flow", "The items in one cluster of a layer and in one of the next layer.", r"\bflows?\b"),
     Term(

@@ -24,6 +24,7 @@ from posterior_consensus.summary.report.still import (
     clusters_as_html,
     figures,
     folded,
+    of_contrast,
     of_layers,
     of_links,
     pairs_heading,
@@ -110,8 +111,8 @@ def _head(summary: SummaryRecord) -> str:
     return f"Data: {data}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
-def page(summary: SummaryRecord, *, progressbar: bool) -> str:
-    """The report of draws."""
+def page(summary: SummaryRecord, y: Any = None, *, progressbar: bool) -> str:
+    """The report of draws, with a section on what differs between clusters in `y`, data that did not form them."""
     stills, pairs, words = figures(summary), pairs_heading(summary), summary.words
     still = "".join(stills.pop(pairs, []))
     sections = {
@@ -120,6 +121,7 @@ def page(summary: SummaryRecord, *, progressbar: bool) -> str:
         **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
         "Clusters": clusters_as_html(summary),
         **{head: "".join(parts) for head, parts in stills.items()},
+        **of_contrast(summary, y),
         "Items least sure of their cluster": spoken_table(summary, uncertain(summary)),
         **_section_on_chains(summary),
         _METHODS: f"<pre>{html.escape(summary.methods_text())}</pre>",

@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.cluster_stability import SHOWN, ClusterStability
+from posterior_consensus.answers.contrast import contrast
 from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.record import LayerComparison
@@ -28,7 +29,7 @@ from posterior_consensus.plots.layers import (
     plot_layers,
 )
 from posterior_consensus.plots.maps import plot_draws_map
-from posterior_consensus.plots.profiles import plot_cluster_profiles, plot_cluster_stability
+from posterior_consensus.plots.profiles import plot_cluster_profiles, plot_cluster_stability, plot_contrast
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball, plot_particles
 from posterior_consensus.results import display
@@ -105,6 +106,20 @@ def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
         "Clusters that could be joined": [spoken_table(summary, links.between_clusters().head(_MOST_LINKS))],
         "Clusters by size": [spoken_table(summary, links.sizes.to_dataframe().dropna(axis="columns", how="all"))],
     }
+
+
+def of_contrast(summary: SummaryRecord, y: Any) -> dict[str, str]:
+    """Return the section on what differs between the clusters in `y`; none without it."""
+    if y is None:
+        return {}
+    found = contrast(summary, y=y)
+    parts = [
+        figure(plot_contrast, found, text=f"{found.name} by cluster with {found.prob:.0%} intervals."),
+        table_as_html(found.to_dataframe()),
+        folded("Differences between clusters", table_as_html(found.differences.to_dataframe())),
+        f"<p>{html.escape(found.in_words())}</p>",
+    ]
+    return {f"What differs between clusters: {found.name}": "".join(parts)}
 
 
 def of_layers(comparison: LayerComparison | LayerStability) -> tuple[str, str]:
