@@ -86,7 +86,16 @@ if os.environ.get("DOCS_INTERSPHINX"):
     }
 
 # To MyST-NB every .py is a notebook here, these included.
-exclude_patterns = ["_build", "conf.py", "gallery.py", "walk.py", "notebooks.py", "callouts.py", "plotted.py"]
+exclude_patterns = [
+    "_build",
+    "conf.py",
+    "gallery.py",
+    "walk.py",
+    "notebooks.py",
+    "callouts.py",
+    "plotted.py",
+    "background/pictures.py",
+]
 templates_path = ["_templates"]
 
 autosummary_generate = True
