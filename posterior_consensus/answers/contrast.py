@@ -170,10 +170,9 @@ class Contrast(InWords, HasLabels):
         )
         if self.small:
             method += f" {display.capitalized(self._on_small())} were left out."
-        largest = self._largest()
         profile = f" As {self.name} formed the clusters, this describes them and tests nothing."
         no_posterior = " Runs are no posterior: their variance is that of the program." if self._is_of_runs else ""
-        return f"{method} The largest difference was {largest}.{profile * self.used}{no_posterior}"
+        return f"{method} The largest difference was {self.largest}.{profile * self.used}{no_posterior}"
 
     def _on_small(self) -> str:
         of = f"{display.counted(len(self.small), 'cluster')} ({display.listed(self.small, 5)})"
@@ -184,8 +183,9 @@ class Contrast(InWords, HasLabels):
     def _is_of_runs(self) -> bool:
         return self.words.either("", "runs") != ""
 
-    def _largest(self) -> str:
-        """The largest difference, with its interval."""
+    @property
+    def largest(self) -> str:
+        """The largest difference, with its interval, in words."""
         table = _rows_of(self.differences, ["pair"]).reset_index()
         at = int(table["difference"].abs().to_numpy().argmax())
         p, *shown = table[["p_corrected", "difference", "low", "high", "naive"]].to_numpy()[at]
@@ -211,7 +211,7 @@ class Contrast(InWords, HasLabels):
             lines.append(("missing", display.counted(self.n_missing, "value")))
         if self.small:
             lines.append(("left out", self._on_small().removesuffix(",")))
-        lines.append(("largest", self._largest()))
+        lines.append(("largest", self.largest))
         if self.used:
             lines.append(("describes", f"{self.name} formed the clusters: a profile, which tests nothing"))
         else:

@@ -11,7 +11,7 @@ from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, is_named, labelled, name_or
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels, of_result
-from posterior_consensus.plots import colours, frame
+from posterior_consensus.plots import colours, frame, grammar
 from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.rows import numbers_along, plain
 from posterior_consensus.results.display import unit_of
@@ -42,13 +42,13 @@ class Observed(NamedTuple):
     @property
     def titles(self) -> list[str]:
         """Labels of axes for the features."""
-        return [frame.axis_label(f"feature {name}" if name.isdigit() else name, self.unit) for name in self.features]
+        return [grammar.axis_label(f"feature {name}" if name.isdigit() else name, self.unit) for name in self.features]
 
     def title_of(self, name: str) -> str:
         """Label of an axis for a feature, or for a coordinate of the items."""
         if name in self.features:
             return self.titles[self.features.index(name)]
-        return frame.axis_label(name, unit_of(self.items.coords[name]))
+        return grammar.axis_label(name, unit_of(self.items.coords[name]))
 
 
 def observed_table(data: Any, partition: Any, name: str = "partition") -> Observed:
@@ -221,7 +221,7 @@ def plot_data(
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
     if not present.all():
         ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
-    frame.add_legend(ax, _legend_entries(table, similarity[present], items is not None))
+    grammar.add_legend(ax, _legend_entries(table, similarity[present], items is not None))
     return ax
 
 
@@ -265,7 +265,7 @@ def _columns_shown(table: Observed, features: Sequence[Any] | None) -> tuple[Flo
     names = [str(name) for name in features] if isinstance(features, (list, tuple)) else []
     coords = [name for name in map(str, table.items.coords) if name not in table.features]
     if not table.named and len(names) == len(table.features) and not {*table.features, *coords} & set(names):
-        return table.values, [frame.axis_label(name, table.unit) for name in names], [False] * len(names)
+        return table.values, [grammar.axis_label(name, table.unit) for name in names], [False] * len(names)
     if len(names) not in (1, 2) or not set(names) <= {*table.features, *coords}:
         present = ", ".join(map(repr, [*table.features, *coords]))
         raise ValueError(f"`features` must be one or two names in a list; got {features!r}, present: {present}.")
@@ -341,17 +341,17 @@ def _area(similarity: Any) -> Any:
 
 def _legend_entries(table: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
     """Legend entries of the largest clusters and of the points' sizes."""
-    entries = frame.cluster_entries(table.labels, table.names, table.numbers)
+    entries = grammar.cluster_entries(table.labels, table.names, table.numbers)
     if np.any(table.labels < 0):
         entries.append(
-            frame.point(f"unassigned (n = {np.sum(table.labels < 0)})", "o", colours.OPEN, alpha=_PALE, markersize=4)
+            grammar.point(f"unassigned (n = {np.sum(table.labels < 0)})", "o", colours.OPEN, alpha=_PALE, markersize=4)
         )
     if not with_items:
         return entries
-    entries.append(frame.point("mean similarity\nto its cluster", "", colours.ink()))
+    entries.append(grammar.point("mean similarity\nto its cluster", "", colours.ink()))
     for level in (1.0, 0.75, 0.25):
         name, fill = (f"{level:g}", "full") if level >= 0.5 else (f"{level:g}\n(hollow below 0.5)", "none")
-        entries.append(frame.point(name, "o", colours.NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
+        entries.append(grammar.point(name, "o", colours.NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
     if np.isnan(similarity).any():
-        entries.append(frame.point("on its own", "x", colours.NEUTRAL))
+        entries.append(grammar.point("on its own", "x", colours.NEUTRAL))
     return entries

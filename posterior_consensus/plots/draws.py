@@ -9,10 +9,11 @@ from posterior_consensus.answers.partition_loss import partition_loss
 from posterior_consensus.diagnostics.independence import NearIndependence
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
-    MARK,
+    BARS,
     MOST_CHAINS,
+    NEUTRAL,
     chain_colour,
     chain_line,
     chain_marker,
@@ -20,8 +21,7 @@ from posterior_consensus.plots.colours import (
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import short_name_of
-from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.results.display import counted, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
@@ -94,7 +94,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
         one = traces.sel(summary=name)
         _draw_row(left, right, one.values, chains, ordered=diagnosis.spread is None)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
-        left.set_title(frame.axis_label(name, one["unit"].item()), loc="left", fontsize="small")
+        left.set_title(grammar.axis_label(name, one["unit"].item()), loc="left", fontsize="small")
         if not np.isnan(rhat):
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
@@ -113,7 +113,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
             looks = [look | {"marker": chain_marker(k, len(chains))} for k, look in enumerate(looks)]
         entries = [Line2D([], [], label=str(chain[rows[0]]), **look) for rows, look in zip(chains, looks, strict=True)]
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1), "ncols": -(-len(chains) // _MOST_IN_ROW)}
-        frame.add_legend(axes[0, 1], entries, title=words.chain, title_fontsize="small", **place)
+        grammar.add_legend(axes[0, 1], entries, title=words.chain, title_fontsize="small", **place)
     return axes
 
 
@@ -199,16 +199,18 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
             ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
     for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        title = frame.axis_label(f"{short_name_of(sequence.loss)} distance from {name}", sequence.loss.unit)
-        ax.set_title(title, loc="left", fontsize="small")
+        label = grammar.axis_label(f"{short_name_of(sequence.loss)} from\n{name}", sequence.loss.unit)
+        ax.set_ylabel(label, fontsize="small")
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
         ax.tick_params(labelsize="small")
         frame.tick_integers(ax.xaxis)
     axes[0].tick_params(labelbottom=False)
     axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
+    last, settled = int(burn_in["burn_in"].max()), bool(burn_in["settled"].all())
+    grammar.say(axes[0], f"burn-in ends by draw {last:,}" if settled else "the end of the burn-in is not determined")
     if axes[0].get_legend_handles_labels()[0]:
-        frame.add_legend(axes[0])
+        grammar.add_legend(axes[0])
     return axes
 
 
@@ -258,13 +260,13 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     edges = np.linspace(low, high if high > low else low + 1.0, _RESAMPLE_BINS + 1)
     draws = independence.words.draws
     texts = independence.words.either("posterior, other draws", "the other runs"), "product of marginals"
-    for name, text, colour in zip(_COMPARED, texts, (COLOURS[2], COLOURS[9]), strict=True):
-        ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
+    for name, text, colour in zip(_COMPARED, texts, (BARS, NEUTRAL), strict=True):
+        ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.8, label=text)
     ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
     ax.set(xlabel=f"squared maximum mean discrepancy of {draws} from ...", ylabel="resamples")
-    ax.set_title(f"p-value {independence.p_value:.2g} for independent items", loc="left", fontsize="medium")
+    grammar.say(ax, f"p-value {independence.p_value:.2g} for independent items")
     ax.xaxis.set_major_locator(MaxNLocator(5))  # small numbers have long labels
-    frame.add_legend(ax, loc="best")
+    grammar.add_legend(ax, loc="best")
     return ax
 
 
@@ -293,9 +295,9 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     Notes
     -----
     In this decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072, peaks of the density
-    are at the top right. Modes are marked at their score and their loss to the nearest mode of higher score, the
+    are at the top right. Modes are numbered at their score and their loss to the nearest mode of higher score, the
     highest at the top. They are searched among all partitions, so their score can exceed the score of any draw.
-    Vertical lines are the scores at which credible sets begin.
+    Dotted lines are the scores at which credible sets begin.
 
     Examples
     --------
@@ -303,25 +305,26 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     >>> draws = [[0, 0, 0, 1, 1, 1]] * 30 + [[0, 1, 0, 1, 0, 1]] * 20 + [[0, 0, 0, 0, 1, 1]] * 10
     >>> ax = pc.partition_density(draws, random_seed=1).plot()
     >>> ax.get_xlabel()
-    'score'
+    'score of a calibration draw'
     """
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
     scores, words = density.scores.values, density.words
-    ax.scatter(
-        scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label=f"calibration {words.draws}"
-    )
+    ax.scatter(scores, density.to_higher.values, s=12, color=NEUTRAL, linewidths=0)
     marked = own_in(density.modes, "score").values
     losses = np.asarray(partition_loss(density.modes.values, loss=density.loss))
     heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
-    ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=MARK, linewidths=1.5, label="modes")
+    ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=ink(), linewidths=1.5)
+    for mode, place in enumerate(zip(marked, heights, strict=True)):
+        named: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small"}
+        ax.annotate(f"mode {mode}", place, (-7, 0), **named)
+    away = f"{short_name_of(density.loss)} to the nearest\n{words.draw} of higher score"
+    ax.set(xlabel=f"score of a calibration {words.draw}", ylabel=grammar.axis_label(away, density.loss.unit))
+    highest = max(heights.max(), density.to_higher.values.max())
+    ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
     for prob in _PROBS:
         least = density.least_score(prob)
         if np.isfinite(least):
-            ax.axvline(least, color=ink(), linewidth=0.8, linestyle=":")
-            ax.text(least, 1.0, f" {prob:.0%} set", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
-    unit = f", {density.loss.unit}" if density.loss.unit else ""
-    ax.set(xlabel="score", ylabel=f"{short_name_of(density.loss)} to the nearest\n{words.draw} of higher score{unit}")
-    highest = max(heights.max(), density.to_higher.values.max())
-    ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
-    frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+            grammar.mark_limit(ax, least, f"{prob:.0%} set")
+    apart = quantity(float(np.sort(heights)[-2]), density.loss.unit, 2) if heights.size > 1 else ""
+    grammar.say(ax, counted(heights.size, "mode") + (f", the second at {apart} from a higher one" if apart else ""))
     return ax

@@ -6,9 +6,10 @@ import numpy as np
 
 from posterior_consensus.experts.views import ExpertViews
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
-from posterior_consensus.plots.frame import LONGEST, Axes, Size, add_legend, check_result, new_axes, point, short_names
+from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, new_axes, short_names
+from posterior_consensus.plots.grammar import add_legend, mark_limit, point, say
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, listed
 
 _MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and offset from the expert's line
 
@@ -61,11 +62,17 @@ def plot_experts(
             colour = chain_colour(int(of_expert[expert]), views.n_views) if sure[expert] else NEUTRAL
             ax.plot(ends[expert], [row + aside] * 2, color=colour, linewidth=1.4)
             ax.plot(means[expert], row + aside, marker, color=colour, markersize=4.5)
-    ax.axvline(0.5, color=ink(), linewidth=0.8, linestyle=":")
     names = short_names(views.view_probability["expert"].values[order], LONGEST)
     captions = [f"{name} ({weight[k]:.1f})" for name, k in zip(names, order, strict=True)]
     ax.set_yticks(np.arange(len(order)), captions, fontsize="small")
-    ax.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"posterior mean and {intervals.prob:.0%} interval")
+    ax.set(
+        ylim=(len(order) - 0.4, -0.6),
+        xlabel=f"posterior mean and {intervals.prob:.0%} interval",
+        ylabel="expert (weight)",
+    )
+    mark_limit(ax, 0.5, "no weight", at=0.0)
+    chance = f"{(~sure).sum():,} of {counted(sure.size, 'expert')} no better than chance"
+    say(ax, f"{counted(views.n_views, 'view')}, {chance}")
     _explain(ax, views, sure)
     return ax
 
@@ -137,7 +144,9 @@ def plot_expert_views(
     captions = [f"view {view}\n{counted(int(number), 'expert')}" for view, number in enumerate(sharing)]
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     shown = draw_strips(ax, list(views.labels), captions, "first view", order)
-    edges = np.arange(shown.size + 1) - 0.5
-    for view, probability in enumerate(views.memberships.max(views.memberships.dims[-1:]).values[:, shown]):
+    edges, own = np.arange(shown.size + 1) - 0.5, views.memberships.max(views.memberships.dims[-1:]).values
+    means = listed([f"{mean:.2f}" for mean in own.mean(axis=1)], 6)
+    say(ax, f"mean probability of an item's cluster (line, from 0 to 1): {means}")
+    for view, probability in enumerate(own[:, shown]):
         ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
     return ax

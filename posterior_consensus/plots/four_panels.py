@@ -15,15 +15,13 @@ from posterior_consensus.plots.frame import (
     Grid,
     Size,
     Width,
-    add_legend,
     extent,
     font_of_names,
-    legend_above,
-    mark_value,
     new_axes,
     panels,
     tick_integers,
 )
+from posterior_consensus.plots.grammar import add_legend, legend_above, mark_limit, say
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.links import (
     draw_against,
@@ -77,7 +75,7 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
     draw_means(ax, np.arange(1, sizes.shape[1] + 1), mean, low, high, own, name)
     tick_integers(ax.xaxis)
     ax.set(xlabel="cluster, the largest first", ylabel="items")
-    ax.set_title(f"Every {draws.samples.words.draw} has {counted(number, 'cluster')}.", fontsize="medium")
+    say(ax, f"Every {draws.samples.words.draw} has {counted(number, 'cluster')}.")
     add_legend(ax, loc="upper right")
     return ax
 
@@ -117,17 +115,15 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
     table = curve.table
     at = table["tau"].values
     draw_precision_and_recall(ax, at, table)
-    mark_value(ax, tau, f"tau = {tau:.3g}")
     above = ax.secondary_xaxis("top")
     numbers = [str(number) for number in table["n_clusters"].values]
     upright = 45 if font_of_names() * max(map(len, numbers)) > extent(ax)[0] / len(numbers) else 0
     above.set_xticks(at, numbers, fontsize="small", rotation=upright)
     above.set_xlabel("number of clusters")
-    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold tau")
-    add_legend(ax, loc="best")
-    legend: Any = ax.get_legend()
-    legend.set_frame_on(True)  # no corner is free of both curves and the line
-    legend.get_frame().set(facecolor=ax.get_facecolor(), edgecolor="none", alpha=0.9)
+    above.spines[:].set_visible(False)
+    above.tick_params(length=0)
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold tau", ylabel="expected share of pairs")
+    mark_limit(ax, tau, f"threshold: {tau:.3g}", at=0.0)
 
 
 def _lettered(axes: Grid) -> Grid:

@@ -1,4 +1,4 @@
-"""Shared parts of figures: axes, legends, and names of items and clusters if they fit."""
+"""Shared parts of figures: axes, sizes of print, and names of items and clusters if they fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.plots.colours import MARK, MARKERS, check_matplotlib, colours_of, ink, patterns_of
+from posterior_consensus.plots.colours import MARKERS, check_matplotlib, colours_of, patterns_of
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import as_numbers
 
@@ -27,10 +27,8 @@ Size = tuple[float, float] | None
 Width = Literal["column", "page"] | None
 Grid = npt.NDArray[np.object_]  # of axes
 
-MOST_NAMED = 12  # clusters named in a legend
 LONGEST = 24  # characters of a name in a legend or of a row
 CHARACTER = 5.4  # points wide
-ERRORS = 2.0  # standard errors that a bar reaches to either side
 _SMALLEST_FONT = 6.0  # points; smaller is unreadable in print
 _MOST_MOVED = 12.0  # points from a cluster to its name
 _WIDTHS = {"column": 89.0, "page": 180.0}  # mm, of journals
@@ -52,7 +50,8 @@ _BETWEEN = 0.1  # inches beside each of four panels: the names of a colour bar a
 MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
-_STEPS = (1, 2, 5)  # times powers of ten: steps between named items
+_STEPS = (1, 2, 5)  # times powers of ten: steps between named items, and counts at ticks
+_TICKS_APART = 0.12  # least share of the axis between ticks of counts
 
 
 def check_result(name: str, value: Any, kind: type | tuple[type, ...], maker: str) -> None:
@@ -62,16 +61,14 @@ def check_result(name: str, value: Any, kind: type | tuple[type, ...], maker: st
         raise TypeError(f"`{name}` must be what {maker}() returns; got {type(value).__name__}.")
 
 
-def new_axes(
-    ax: Any, figsize: Any, width: float, height: float, *, framed: bool = False, layout: str = "constrained"
-) -> Axes:
+def new_axes(ax: Any, figsize: Any, width: float, height: float, *, layout: str = "constrained") -> Axes:
     """The user's axes, or axes of a new figure of `figsize`, by default `width` x `height` inches."""
     check_matplotlib()
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes | None):
         raise TypeError(f"`ax` must be a matplotlib Axes or None; got {type(ax).__name__}.")
-    own: Axes = grid_axes(ax, figsize, 1, 1, width, height, framed=framed, layout=layout, name="ax").item()
+    own: Axes = grid_axes(ax, figsize, 1, 1, width, height, layout=layout, name="ax").item()
     return own
 
 
@@ -83,15 +80,14 @@ def grid_axes(
     width: float,
     height: float,
     *,
-    framed: bool = False,
     layout: str = "constrained",
     name: str = "axes",
     **ratios: Any,
 ) -> Grid:
     """The user's array of axes, or axes of a new figure of `figsize`, by default `width` x `height` inches.
 
-    `ratios` are ratios of the widths of columns and the heights of rows. Unless `framed`, axes have no lines at the top
-    and right. Images of square pixels need the layout "compressed", as "constrained" cuts labels.
+    `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right.
+    Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
     check_matplotlib()
     from matplotlib.axes import Axes
@@ -112,8 +108,7 @@ def grid_axes(
     for ax in grid.flat:
         if not isinstance(ax, Axes):
             raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
-        if not framed:
-            ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
     return grid.reshape(n_rows, n_columns)
@@ -123,14 +118,14 @@ def grid_axes(
 def panels(
     figsize: Any, width: Any, default: tuple[float, float], heights: Sequence[float], **ratios: Any
 ) -> Iterator[Grid]:
-    """Four framed axes of a new figure to plot on, two by two, or below each other in a column of print.
+    """Four axes of a new figure to plot on, two by two, or below each other in a column of print.
 
     `default` is the size in inches, `heights` are those of a column's panels in mm, `ratios` those of two by two. In
     print, and where the user's figure has no room for the usual ones, fonts and lines are those of journals, and labels
     are wrapped at the end.
     """
     if width is None:
-        axes = grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
+        axes = grid_axes(None, figsize, 2, 2, *default, **ratios)
         axes[0, 0].figure.get_layout_engine().set(w_pad=_BETWEEN)
         if min(axes[0, 0].figure.get_size_inches() / default) >= _ROOM:
             yield axes
@@ -140,10 +135,10 @@ def panels(
         return
     with in_print(width, figsize) as across:
         if width == "page":
-            axes = grid_axes(None, None, 2, 2, across, across * default[1] / default[0], framed=True, **ratios)
+            axes = grid_axes(None, None, 2, 2, across, across * default[1] / default[0], **ratios)
         else:
             down = sum(heights) / _INCH
-            axes = grid_axes(None, None, 4, 1, across, down, framed=True, height_ratios=heights)
+            axes = grid_axes(None, None, 4, 1, across, down, height_ratios=heights)
         yield from _printed_on(axes)
 
 
@@ -215,11 +210,6 @@ def some_of(n_items: int, most: int, shown: int) -> Positions:
 def with_share(name: str, shown: int, n_items: int) -> str:
     """Label of an axis of items, with a note if only some are shown."""
     return name if shown == n_items else f"{name} ({shown:,} of {n_items:,}, at random)"
-
-
-def axis_label(name: str, unit: str) -> str:
-    """Label of an axis, with its unit if there is one."""
-    return f"{name} ({unit})" if unit else name
 
 
 def extent(ax: Axes) -> tuple[float, float]:
@@ -342,14 +332,17 @@ def tick_integers(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
-def scale_counts(ax: Axes) -> None:
-    """Logarithmic axis of numbers from 1 on, with plain numbers at its ticks."""
-    from matplotlib.ticker import LogFormatter
-
-    ax.set_yscale("log")
-    ax.set_ylim(0.8, None)
-    ax.yaxis.set_major_formatter("{x:,.0f}")
-    ax.yaxis.set_minor_formatter(LogFormatter())
+def scale_counts(ax: Axes, most: float, most_below: float = 0.0) -> None:
+    """Vertical axis of the square roots of counts, up to the largest one, and down to the largest one below zero."""
+    ax.set_yscale("function", functions=(lambda y: np.sign(y) * np.sqrt(np.abs(y)), lambda y: np.sign(y) * y**2))
+    high, low = 1.1 * np.sqrt([most, most_below])
+    ax.set_ylim(-(low**2), high**2)
+    ticks, step = [0.0], _TICKS_APART * (high + low)
+    for count in (k * 10.0**power for power in range(19) for k in _STEPS):
+        if np.sqrt(ticks[-1]) + step <= np.sqrt(count) <= max(high, low):
+            ticks.append(count)
+    ax.set_yticks([*(-tick for tick in ticks[:0:-1] if tick <= low**2), *(tick for tick in ticks if tick <= high**2)])
+    ax.yaxis.set_major_formatter(lambda y, _: f"{abs(y):,.0f}")
 
 
 def tick_dates(axis: Any) -> None:
@@ -386,78 +379,6 @@ def colour_runs(ax: Axes, edges: Any, clusters: npt.NDArray[np.integer], low: fl
     corners = [[(x, low), (end, low), (end, high), (x, high)] for x, end in pairwise(edges)]
     style = {"facecolors": colours_of(clusters), "linewidths": 0, "transform": ax.get_xaxis_transform(), **style}
     ax.add_collection(PolyCollection(corners, **style), autolim=False)
-
-
-def largest_of(sizes: Positions) -> Positions:
-    """The largest clusters, at most as many as a legend names, in order."""
-    return np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
-
-
-def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **style: Any) -> None:
-    """Add a colour bar of an image or of lines next to one or several axes."""
-    _name_bar(shown.figure.colorbar(shown, ax=ax, fraction=0.046, pad=pad, **style), label)
-
-
-def add_bar_of_height(ax: Axes, shown: Any, label: str) -> None:
-    """Add a colour bar next to an image of square pixels, and as high."""
-    if ax.figure.get_layout_engine() is None:  # nothing would make room for it
-        add_colour_bar(ax, shown, label)
-    else:
-        _name_bar(shown.figure.colorbar(shown, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0))), label)
-
-
-def _name_bar(bar: Any, label: str) -> None:
-    bar.set_label(label)
-    bar.outline.set_visible(False)
-
-
-def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
-    """Add a legend next to the axes, or at the style's `loc`."""
-    if "loc" not in style:
-        style |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    ax.legend(handles=handles, frameon=False, fontsize="small", **style)
-
-
-def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """Add a legend above the axes, in as many columns as they have room for, and below their title."""
-    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
-    font = font_of_names()
-    widest = font * (3.5 + 0.55 * max(len(str(handle.get_label())) for handle in handles))
-    n_columns = int(np.clip(extent(ax)[0] / widest, 1, len(handles)))
-    add_legend(ax, handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns)
-    if ax.get_title():
-        n_rows = -(-len(handles) // n_columns)
-        ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), pad=1.5 * font * (n_rows + 1))
-
-
-def mark_value(ax: Axes, value: float, label: str | None = None, zorder: float = 0.5) -> None:
-    """Plot a dashed vertical line at a value."""
-    ax.axvline(value, color=MARK, linewidth=1.3, linestyle="--", label=label, zorder=zorder)
-
-
-def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
-    """A legend entry."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
-
-
-def cluster_entries(
-    labels: npt.NDArray[np.integer], names: Sequence[Any], numbers: npt.NDArray[np.integer]
-) -> list[Line2D]:
-    """Legend entries for the largest clusters; items with a label below 0 are unassigned."""
-    sizes = np.bincount(labels[labels >= 0])
-    largest = largest_of(sizes)
-    shown, looks = short_names([names[k] for k in largest], LONGEST), numbers[largest]
-    entries = [
-        point(f"{name} (n = {size})", MARKERS[pattern], colour)
-        for name, size, pattern, colour in zip(
-            shown, sizes[largest], patterns_of(looks), colours_of(looks), strict=True
-        )
-    ]
-    if sizes.size > MOST_NAMED:
-        entries.append(point(f"and {sizes.size - MOST_NAMED} smaller ones", "", ink()))
-    return entries
 
 
 def short_names(names: Iterable[Any], longest: int) -> list[str]:

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.membership import ItemUncertainty, Membership
+from posterior_consensus.answers.membership import EVEN, ItemUncertainty, Membership
 from posterior_consensus.answers.membership import membership as membership_of
 from posterior_consensus.ensemble.items import Items, numbers_for_colours
 from posterior_consensus.ensemble.partitions import HasDraws
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink, patch_style
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
-from posterior_consensus.results.display import unit_of
+from posterior_consensus.plots.rows import ItemRow, check_order, coordinate, item_row, name_row, numbers_along, plain
+from posterior_consensus.results.display import counted_items, listed, unit_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
@@ -79,7 +79,18 @@ def plot_membership(
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
     name_row(ax, row, _cluster_names(membership)[: cluster.max() + 1])
+    _say_doubted(ax, items, own)
     return ax
+
+
+def _say_doubted(ax: Axes, items: Items, own: Floats) -> None:
+    """Write as the title which items have less than an even share (n,) with their own cluster."""
+    below = np.flatnonzero(own < EVEN)
+    names = listed(items.named(below[np.argsort(own[below], kind="stable")]).tolist(), 3)
+    which = f": {names}" if below.size else ""
+    grammar.say(
+        ax, f"{below.size:,} of {counted_items(own.size, items.dim)} below {EVEN:g} with the own cluster{which}"
+    )
 
 
 def given_membership(given: Any) -> Membership:
@@ -113,10 +124,10 @@ def draw_shares(
         floor = np.where(home == k, floor, end)
     names = _cluster_names(membership)
     sizes = np.bincount(membership.cluster.values, minlength=len(names))[:-1]
-    largest = [*frame.largest_of(sizes), -1]
+    largest = [*grammar.largest_of(sizes), -1]
     shown = frame.short_names([names[k] for k in largest], frame.LONGEST)
     looks = [patch_style(numbers[k], patterned) for k in largest]
-    frame.add_legend(ax, [Patch(label=name, **style) for name, style in zip(shown, looks, strict=True)])
+    grammar.add_legend(ax, [Patch(label=name, **style) for name, style in zip(shown, looks, strict=True)])
 
 
 def _cluster_names(membership: Membership) -> list[str]:
@@ -155,7 +166,8 @@ def plot_item_uncertainty(
     -----
     The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item alone in its cluster
     has none. The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar,
-    the item is more similar to the other cluster than to its own. Beyond twenty colours, bars have patterns and points
+    the item is more similar to the other cluster than to its own. Items whose bar ends below the dotted limit, 1/2, are
+    named if there is room, the least similar first. Beyond twenty colours, bars have patterns and points
     other shapes. For runs with noise, a cross is the share of runs that call the item noise. Items are named if the
     axes have room for their names, else clusters or values of the coordinate. In the order of clusters, the axis needs
     12 points per cluster. With less, it shows the largest clusters and those with the lowest mean similarity, with at
@@ -200,15 +212,29 @@ def plot_item_uncertainty(
         (called,) = np.nonzero(share)
         area = float(np.clip(room, 2.5, 4)) ** 2
         ax.scatter(called, share[called], area, ink(), marker="x", linewidths=0.8, zorder=2.6, clip_on=False)
-        shares.append(frame.point("share as noise", "x", ink(), markersize=4))
+        shares.append(grammar.point("share as noise", "x", ink(), markersize=4))
     ax.set(ylim=(0, 1.02), ylabel=f"mean {items.words.similarity}")
     name_row(ax, row, [str(name) for name in items.names])
     bar, dot = (
         Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
-        frame.point("with nearest other", "o", NEUTRAL, markersize=4),
+        grammar.point("with nearest other", "o", NEUTRAL, markersize=4),
     )
-    frame.legend_above(ax, [bar, dot, *shares])
+    _name_doubted(ax, row, np.where(single, np.inf, items.similarity.values), other)
+    grammar.legend_above(ax, [bar, dot, *shares])
     return ax
+
+
+def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats) -> None:
+    """Draw the limit of similarities (n,) to the own cluster, and name the items below it that are shown, with room."""
+    _say_doubted(ax, row.items, own)
+    ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":", zorder=2.2)
+    (below,) = np.nonzero(own[row.at] < EVEN)
+    names, places = row.items.named(row.at[below]), frame.extent(ax)[0] * (below + 0.5) / row.at.size
+    shown = frame.short_names(names, frame.LONGEST)
+    for k in frame.with_room(places, shown, np.argsort(own[row.at[below]], kind="stable")):
+        high = max(own[row.at[below[k]]], other[row.at[below[k]]])
+        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
+        ax.annotate(shown[k], (below[k], high), (0, 5), parse_math=False, zorder=3, **style)
 
 
 def plot_regimes(
@@ -297,7 +323,7 @@ def plot_regimes(
         ax.tick_params(labelbottom=False)
     draw_shares(grid[-1], membership, in_row, edges)
     grid[-1].set(ylim=(0, 1), ylabel=membership.words.on_axis)
-    grid[-1].set_xlabel(frame.axis_label(name, unit_of(table.items.coords.get(name, order))))
+    grid[-1].set_xlabel(grammar.axis_label(name, unit_of(table.items.coords.get(name, order))))
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
         if dated:

@@ -1,6 +1,6 @@
 """Several partitions in each draw as pictures: where items go, how far layers are apart, and each item's clusters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,16 +13,17 @@ from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Items
 from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
-from posterior_consensus.plots.colours import MARK, NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink
+from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
-from posterior_consensus.results.display import counted, short_name_of
+from posterior_consensus.results.display import counted, listed, quantity, short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.words import RUNS
 from posterior_consensus.runtime.aliases import Integers, Positions
 
 _MOST_COLUMNS = 40
@@ -71,8 +72,9 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     the layer before or go on to the next one, whichever is larger. A band is opaque if the number of its items is sure:
     its opacity grows with the ratio of the ends of the number's interval, which has the probability
     ``comparison.prob``. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40
-    layers, 40 successive ones around the largest change are shown. If there is no room for all names, one layer in
-    several has names.
+    layers, 40 successive ones around the largest change are shown. A cluster has its name where it
+    begins, and at the end. The dotted line is at the largest change. If there is no room for the names of all layers,
+    one in several has its name.
 
     Examples
     --------
@@ -108,12 +110,16 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
             sizes[k] = np.bincount(_places_of(own, row[row >= 0]), minlength=own.size).astype(np.float64)
     height = max(size.sum() for size in sizes)
     grid = frame.grid_axes(axes, figsize, 1, 1, min(2.2 + 1.2 * len(shown), _WIDEST), 4.8).ravel()
-    clusters = [["" if k < 0 else str(partitions.names[k]) for k in own] for own in numbers]
-    clusters = _with_room(grid[0], clusters)
+    clusters = _names_at_ends(numbers, partitions.names)
     columns = list(map(Column, [""] * len(shown), [size / height for size in sizes], clusters, numbers))
     tables = [table / height for table in tables]
     ax = draw_alluvial(grid[0], columns, tables, opacities)
     ax.set_xlim(-_MARGIN, len(shown) - 1 + _MARGIN)
+    largest = comparison.largest_change
+    if largest is not None:
+        ends = (shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after))
+        grammar.mark_limit(ax, sum(ends) / 2, "")
+    _say_largest(ax, comparison)
     _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
     left_out = len(comparison.layers) - len(shown)
@@ -169,11 +175,29 @@ def _name_layers(ax: Axes, names: list[Any], n_clusters: list[int]) -> None:
         frame.label_some(ax, "x", np.array(shown))
 
 
-def _with_room(ax: Axes, clusters: list[list[str]]) -> list[list[str]]:
-    """The names of clusters, in as many columns as there is room for; empty in the others."""
-    longest = max(len(name) for own in clusters for name in own)
-    step = int(np.ceil((frame.CHARACTER * longest + 6.0) * len(clusters) / frame.extent(ax)[0]))
-    return [own if k % step == 0 else [""] * len(own) for k, own in enumerate(clusters)]
+def _names_at_ends(numbers: list[Integers], names: Sequence[Any]) -> list[list[str]]:
+    """Names of the clusters of each column where they begin, and in the last column; empty for others, and noise."""
+    named, known = list[list[str]](), {-1, *(k for k, name in enumerate(names) if name == NOISE)}
+    for own in numbers[:-1]:
+        named.append(["" if k in known else str(names[k]) for k in own.tolist()])
+        known.update(own.tolist())
+    unnamed = {-1, *(k for k, name in enumerate(names) if name == NOISE)}
+    return [*named, ["" if k in unnamed else str(names[k]) for k in numbers[-1].tolist()]]
+
+
+def _say_largest(ax: Axes, comparison: LayerComparison) -> None:
+    """Write the largest change of ordered layers, and which items clearly move then, as the title."""
+    largest = comparison.largest_change
+    if largest is None:
+        return
+    before, after = (own_in(comparison.overlaps, end).values for end in ("before", "after"))
+    (step,) = np.flatnonzero((before == largest.before) & (after == largest.after))
+    clear = own_in(comparison.overlaps.isel(step=step), "clear")
+    items = Items.along(clear, str(clear.dims[0]))
+    moved = listed(items.named(np.flatnonzero(clear.values)).tolist(), 3)
+    change = quantity(largest.expected_loss, comparison.loss.unit, 2)
+    said = f"largest change from {largest.before} to {largest.after}: {change}"
+    grammar.say(ax, said + (f"; {moved} moved" if moved else "; no item clearly moved"))
 
 
 def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
@@ -188,7 +212,7 @@ def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
     if elsewhere:
         looks["elsewhere: in no cluster of the partition"] = (OPEN, 1.0)
     entries = [Patch(facecolor=to_rgba(*look), edgecolor=NEUTRAL, label=name) for name, look in looks.items()]
-    frame.add_legend(ax, entries, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    grammar.legend_above(ax, entries)
 
 
 def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -238,8 +262,8 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     >>> runs = [[0, 0, 1, 1]] * 4 + [[0, 0, 1, 2], [0, 1, 2, 2]] * 2
     >>> compared = pc.compare_layers(pc.as_runs(runs, groups=[0.5] * 4 + [1.0] * 4), random_seed=1)
     >>> axes = compared.plot()
-    >>> [ax.get_ylabel() for ax in axes]
-    ['stability', 'clusters', '4 items']
+    >>> [ax.get_ylabel() for ax in axes[1:]]
+    ['clusters', '4 items']
     """
     names = comparison.layers[:_MOST_COLUMNS]
     if len(names) < 2:
@@ -299,7 +323,7 @@ def _marked(comparison: LayerStability) -> tuple[list[Any], list[Any]]:
 def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_listed: list[bool]) -> None:
     """Stability of each layer with its errors; filled points may be the most stable, rings are on the shortlist."""
     at, values = np.arange(len(table)), table["stability"].to_numpy()
-    error, best = frame.ERRORS * table["stability_error"].fillna(0.0).to_numpy(), np.array(is_best)
+    error, best = grammar.ERRORS * table["stability_error"].fillna(0.0).to_numpy(), np.array(is_best)
     ax.plot(at, values, color=NEUTRAL, linewidth=0.8, zorder=1)
     ax.errorbar(at, values, error, fmt="none", color=ink(), elinewidth=1.0, zorder=2)
     others = "other" if best.any() else "error unknown"
@@ -307,13 +331,14 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
         if some.any():
             ax.plot(at[some], values[some], "o", color=ink(), markerfacecolor=face, markersize=5, zorder=3, label=label)
     if any(is_listed):
-        ax.scatter(at[is_listed], values[is_listed], s=90, edgecolors=MARK, facecolors="none", label="shortlist")
+        ax.scatter(at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="shortlist")
+        grammar.say(ax, f"runs agree most around {listed(table.index[is_listed].tolist(), 4)} (rings)")
     low = float(np.nanmin(np.append(values, _TOP))) - float(np.nanmin(np.append(error[error > 0], 0.0)))
     if low < _NEAR_CHANCE:
         low = min(low, 0.0)
         ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
     room = 0.12 * (1.0 - low)
-    ax.set(ylabel="stability", ylim=(low - room, 1.0 + room))
+    ax.set(ylabel=grammar.with_errors("stability", error, RUNS), ylim=(low - room, 1.0 + room))
     _add_legend_of_runs(ax)
 
 
@@ -333,7 +358,7 @@ def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
 
 def _add_legend_of_runs(ax: Axes, handles: list[Any] | None = None) -> None:
     """Add a legend next to the axes, or above them in a column of print."""
-    (frame.legend_above if frame.extent(ax)[0] < _NARROW else frame.add_legend)(ax, handles)
+    (grammar.legend_above if frame.extent(ax)[0] < _NARROW else grammar.add_legend)(ax, handles)
 
 
 def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
@@ -349,14 +374,13 @@ def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
         tables.append(table)
     height = max(size.sum() for size in sizes)
     is_noise = np.array([name == NOISE for name in partitions.names])
-    clusters = [["" if is_noise[k] else str(partitions.names[k]) for k in own] for own in numbers]
-    clusters = _with_room(ax, clusters)
+    clusters = _names_at_ends(numbers, partitions.names)
     colours = [np.where(is_noise[own], NUMBER_OF_NOISE, own) for own in numbers]
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [_FAINT + _SURE * 0.66] * len(tables))
     ax.set_ylabel(counted(labels.shape[1], "item"))
     if is_noise.any():
-        _add_legend_of_runs(ax, [frame.point(NOISE, "s", NOISE_GREY)])
+        _add_legend_of_runs(ax, [grammar.point(NOISE, "s", NOISE_GREY)])
 
 
 def plot_layer_distances(
@@ -415,20 +439,21 @@ def plot_layer_distances(
     """
     comparison = _comparison(comparison)
     labels = {
-        "expected_loss": frame.axis_label(f"expected loss, {short_name_of(comparison.loss)}", comparison.loss.unit),
+        "expected_loss": grammar.axis_label(f"expected {short_name_of(comparison.loss)}", comparison.loss.unit),
         "ari": "expected adjusted Rand index",
     }
     if column not in labels:
         raise ValueError(f"`column` must be 'expected_loss' or 'ari'; got {column!r}.")
     colours, n_axes = as_cmap(cmap), 1 + comparison.ordered
-    grid = frame.grid_axes(axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, width_ratios=(1.2, 1.0)[:n_axes], framed=True)
+    grid = frame.grid_axes(axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, width_ratios=(1.2, 1.0)[:n_axes])
     grid = grid.ravel()
     image = grid[0].imshow(comparison.distances[column].values, cmap=colours, interpolation="nearest")
-    frame.add_colour_bar(grid[0], image, labels[column])
+    grammar.add_colour_bar(grid[0], image, labels[column])
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
     frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
     if comparison.ordered:
+        _say_largest(grid[0], comparison)
         _plot_by_lag(grid[1], comparison, column, labels[column])
     return grid
 
@@ -438,15 +463,14 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     at = {name: k for k, name in enumerate(comparison.layers)}
     lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
     error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
-    ax.errorbar(lags, table[column], yerr=frame.ERRORS * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
+    ax.errorbar(lags, table[column], yerr=grammar.ERRORS * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
     means = table.groupby(lags).mean()
     ax.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
     if column == "expected_loss":
         ax.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if independent")
-        frame.add_legend(ax, loc="best")
-    ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=label)
+        grammar.add_legend(ax, loc="best")
+    ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=grammar.with_errors(label, error))
     ax.locator_params(axis="x", integer=True)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def plot_layer_items(
@@ -505,6 +529,7 @@ def plot_layer_items(
     if isinstance(layers, (HasComparison, LayerComparison)):
         comparison = _comparison(layers)
         grid, shown = _draw_partitions(comparison.partitions, order, figsize, axes)
+        _say_largest(grid[0], comparison)
         _mark_moves(grid[0], comparison, shown)
         return grid
     if isinstance(layers, AlignedPartitions):
@@ -524,7 +549,8 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
     ):
         x = np.flatnonzero(clear.values[shown])
         y = np.full(x.size, comparison.layers.index(after) - 0.5)
-        ax.scatter(x, y, marker="v", s=14, color=ink(), linewidths=0, label="moved")
+        ax.scatter(x, y, marker="v", s=14, color=ink(), linewidths=0)
+    grammar.legend_above(ax, [grammar.point("clearly moved", "v", ink(), markersize=4)])
 
 
 def _draw_partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, Positions]:
@@ -560,5 +586,5 @@ def _draw_memberships(layers: Mapping[Any, Membership], order: Any, figsize: Siz
         for legend in legends
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
     }
-    frame.add_legend(grid[0], list(handles.values()), labels=list(handles))
+    grammar.add_legend(grid[0], list(handles.values()), labels=list(handles))
     return grid

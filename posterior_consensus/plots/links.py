@@ -10,11 +10,10 @@ import pandas as pd
 from posterior_consensus.answers.links import SURE, UNLIKELY, Links
 from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import as_text, counted
-from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.results.display import as_text, counted, listed
 from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 
 _MOST_NAMED = 20  # links with names
@@ -22,6 +21,8 @@ _MOST_OF_FOUR = 15  # the same in each of four panels
 _WIDE, _SHORT = 220.0, 14  # points of axes for long names, and characters of names beside narrower ones
 _BINS = np.linspace(0.0, 1.0, 21)
 _SCORE = "score (probability of a match)"
+_LOOKS = "● in one cluster  ○ in different ones"
+_SHADE = 0.15  # opacity
 
 
 def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -53,15 +54,17 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
 
     Notes
     -----
-    On the left, numbers of pairs by similarity, for pairs in one cluster of the partition and for other pairs. The
-    axis is logarithmic; an interval without a point has no pairs. The label has the number of pairs that `links` leaves
-    out. On the right are at most 20 links with a similarity from 0.05 to 0.95, the nearest to 1/2. Lines extend two
-    Monte Carlo standard errors to either side. Names of more than 24 characters lose their middle.
+    On the left, numbers of pairs by similarity, upwards for pairs in one cluster of the partition, downwards for other
+    pairs, on an axis of square roots. Uncertain links, with a similarity from 0.05 to 0.95, are shaded. The label has
+    the number of pairs that `links` leaves out. On the right are at most 20 uncertain links, the nearest to 1/2: a
+    filled point is a pair in one cluster of the partition, a hollow one another pair. Lines extend two Monte Carlo
+    standard errors to either side. Names of more than 24 characters lose their middle.
 
     For scored pairs, the panels are: pairs by score; the number of clusters of each size; at most 15
     pairs that are decided against their score, the farthest from the threshold on top; and the 15 closest calls of
-    :meth:`~results.ScoredLinks.review`, by the rise of the expected loss if they are decided the other way. A dashed
-    line is at the threshold. The rise of a hollow point is a bound from above.
+    :meth:`~results.ScoredLinks.review`, by the rise of the expected loss if they are decided the other way. A dotted
+    line is at the threshold; scores beyond it, of pairs decided against them, are shaded. A rise with a triangle is a
+    bound from above.
 
     Examples
     --------
@@ -79,30 +82,27 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
         draw_closest(grid[1, 1], links)
         return grid
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
-    _draw_pair_numbers(grid[0, 0], links.pairs["similarity"].values, links.within, "pairs")
-    grid[0, 0].axvline(UNLIKELY, color=ink(), linewidth=0.8, linestyle=":", label="bounds of uncertain links")
-    grid[0, 0].axvline(SURE, color=ink(), linewidth=0.8, linestyle=":")
+    similarity = links.pairs["similarity"].values
+    _draw_pair_numbers(grid[0, 0], similarity, links.within, "pairs")
+    grid[0, 0].axvspan(UNLIKELY, SURE, color=NEUTRAL, alpha=_SHADE, linewidth=0, zorder=0)
     left_out = counted(_n_other_pairs(links), "pair")
     grid[0, 0].set_xlabel(f"{links.words.similarity}\n(without {left_out} at {links.threshold:g} or less)")
-    frame.legend_above(grid[0, 0])
+    n_uncertain = int(np.sum((similarity >= UNLIKELY) & (similarity <= SURE)))
+    grammar.say(grid[0, 0], f"{np.sum(similarity > SURE):,} sure pairs, {n_uncertain:,} uncertain ones (shaded)")
     _draw_uncertain(grid[0, 1], links)
     return grid
 
 
 def _draw_pair_numbers(ax: Axes, probability: Floats, within: Flags, pairs: str) -> None:
-    """Plot numbers of pairs by probability, within and between clusters of the partition, without bars.
-
-    A logarithmic axis has no zero at which bars could begin, or at which one bar could stand on another.
-    """
-    names = ["in one cluster of the partition", "in different clusters"]
-    for own, colour, name in zip((within, ~within), COLOURS, names, strict=False):
-        numbers = np.histogram(probability[own], _BINS)[0].astype(np.float64)
-        numbers[numbers == 0] = np.nan
-        ax.stairs(numbers, _BINS, baseline=None, color=colour, linewidth=1.8)
-        x = (_BINS[1:] + _BINS[:-1]) / 2
-        ax.plot(x, numbers, "o", label=name, color=colour, mec=ink(), mew=0.6, markersize=5)
-    if probability.size:
-        frame.scale_counts(ax)
+    """Plot numbers of pairs by probability: above zero those in one cluster of the partition, below it the others."""
+    both = [np.histogram(probability[own], _BINS)[0] for own in (within, ~within)]
+    ax.stairs(both[0], _BINS, fill=True, color=NEUTRAL)
+    ax.stairs(-both[1], _BINS, fill=True, color=NEUTRAL)
+    ax.axhline(0.0, color=ink(), linewidth=0.8)
+    frame.scale_counts(ax, *(float(max(1, numbers.max())) for numbers in both))
+    corner: dict[str, Any] = {"transform": ax.transAxes, "fontsize": "small"}
+    ax.text(0.02, 1.0, "in one cluster", ha="left", va="top", **corner)
+    ax.text(0.98, 0.0, "in different clusters", ha="right", va="bottom", **corner)
     ax.set(xlim=(0.0, 1.0), ylabel=f"number of {pairs}")
 
 
@@ -116,17 +116,24 @@ def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     """Plot numbers of scored pairs by probability, with the threshold."""
     _draw_pair_numbers(ax, links.pairs["probability"].values, links.joined, "scored pairs")
     ax.set_xlabel(f"{_SCORE}\n(without {counted(_n_other_pairs(links), 'unscored pair')})")
-    ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", label=f"threshold: {links.tau:.3g}")
-    frame.legend_above(ax)
+    for ends, side in (((0.0, links.tau), (0.5, 1.0)), ((links.tau, 1.0), (0.0, 0.5))):
+        ax.axvspan(*ends, *side, color=NEUTRAL, alpha=_SHADE, linewidth=0, zorder=0)
+    grammar.mark_limit(ax, links.tau, "")
+    joined = links.against["joined"]
+    counts = f"{joined.sum():,} joined, {(~joined).sum():,} separated"
+    grammar.say(ax, f"{counts} against their score (shaded: beyond {links.tau:.3g})")
 
 
 def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
-    """Plot the number of clusters of each size, on a logarithmic axis, hence without bars."""
+    """Plot the number of clusters of each size, on an axis of square roots."""
     counts = links.n_by_size
     at = np.arange(counts.size)
-    ax.plot(at, counts.where(counts > 0), "D", color=MARK, markersize=5, clip_on=False)
+    ax.plot(at, counts, "D", color=MARK, markersize=5, clip_on=False)
+    for x, count in enumerate(counts):
+        ax.annotate(f"{count:,}", (x, count), (0, 5), textcoords="offset points", ha="center", fontsize="small")
     ax.set_xlim(-0.5, counts.size - 0.5)
-    frame.scale_counts(ax)
+    frame.scale_counts(ax, float(counts.max()))
+    grammar.say(ax, f"{counted(int(counts.sum()), 'cluster')}, {counts.iloc[0]:,} of {counted(1, 'record')}")
     ax.set_xticks(at, [size.replace(" or ", " or\n") for size in counts.index])
     ax.set(xlabel="records per cluster", ylabel="number of clusters")
 
@@ -136,10 +143,10 @@ def draw_against(ax: Axes, links: ScoredLinks) -> None:
     table = links.against
     shown = table.head(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["probability"].to_numpy(), np.ones(len(shown), np.bool_))
-    ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
     some = f"{len(shown)} of " if len(shown) < len(table) else ""
-    ax.set_title(f"{some}{counted(len(table), 'pair')} decided against the score", fontsize="medium")
-    ax.set(xlim=(0.0, 1.0), xlabel=_SCORE)
+    grammar.say(ax, f"{some}{counted(len(table), 'pair')} decided against the score")
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{_SCORE}\n{_LOOKS}")
+    grammar.mark_limit(ax, links.tau, f"threshold: {links.tau:.3g}", at=0.0)
 
 
 def draw_closest(ax: Axes, links: ScoredLinks) -> None:
@@ -147,21 +154,25 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     shown = links.review(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
-    ax.set_title("the closest calls, if decided the other way", fontsize="medium")
+    grammar.say(ax, "the closest calls: what the other decision costs")
     ax.locator_params(axis="x", nbins=5)  # small numbers have many digits
-    ax.set(xlabel="rise of the expected loss (pairs)")
+    bounds = "" if shown["exact"].all() else "; ◄ at most"
+    ax.set(xlabel=f"rise of the expected loss (pairs)\n{_LOOKS}{bounds}")
 
 
-def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, filled: Flags) -> None:
-    """Plot a point for each pair with the names of its records, in the colour of what the partition decides."""
+def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, exact: Flags) -> None:
+    """Plot a point for each pair with the names of its records, filled if the partition joins them."""
     places = np.arange(len(table))
-    for joined, colour in zip((True, False), COLOURS, strict=False):
-        own = table["joined"].to_numpy() == joined
-        ax.scatter(
-            at[own & filled], places[own & filled], color=colour, edgecolors=ink(), linewidths=0.6, clip_on=False
-        )
-        ax.scatter(at[own & ~filled], places[own & ~filled], facecolors="none", edgecolors=colour, clip_on=False)
+    for known, marker in ((exact, "o"), (~exact, "<")):
+        _draw_decided(ax, at[known], places[known], table["joined"].to_numpy()[known], marker)
     _name_pairs(ax, places, table["first"], table["second"])
+
+
+def _draw_decided(ax: Axes, x: Floats, y: Positions, joined: Flags, marker: str = "o") -> None:
+    """Plot points of pairs, filled if the partition joins them."""
+    style = {"s": 26, "edgecolors": ink(), "linewidths": 1.0, "marker": marker, "clip_on": False, "zorder": 2}
+    for own, face in ((joined, ink()), (~joined, "none")):
+        ax.scatter(x[own], y[own], facecolors=face, **style)
 
 
 def _draw_uncertain(ax: Axes, links: Links) -> None:
@@ -173,17 +184,16 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     shown = nearest[: _most_rows(ax, _MOST_NAMED)]
     shown = shown[np.argsort(similarity[shown], kind="stable")]
     at, mean = np.arange(shown.size), similarity[shown]
-    error = frame.ERRORS * np.nan_to_num(links.pairs["mcse"].values[shown])
+    error = grammar.ERRORS * np.nan_to_num(links.pairs["mcse"].values[shown])
     ax.hlines(at, np.maximum(mean - error, 0.0), np.minimum(mean + error, 1.0), colors=NEUTRAL, linewidths=1.2)
-    ax.scatter(mean, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
-    ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
+    _draw_decided(ax, mean, at, within[shown])
     _name_pairs(ax, at, *(items.named(links.pairs[end].values[shown]) for end in ("first", "second")))
     some = f"{shown.size} of " if shown.size < nearest.size else ""
     which = ", the nearest to 1/2" if some else ""
-    ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}{which}", fontsize="medium")
+    grammar.say(ax, f"{some}{counted(nearest.size, 'uncertain link')}{which}")
     words = links.words
-    known = f"\n(lines: two {words.mcse} to either side)" if np.any(error > 0) else ""
-    ax.set(xlim=(0.0, 1.0), xlabel=f"{words.similarity}{known}")
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{grammar.with_errors(words.similarity, error, words)}\n{_LOOKS}")
+    grammar.mark_limit(ax, 0.5, "1/2", at=0.0)
 
 
 def _most_rows(ax: Axes, most: int) -> int:
@@ -228,7 +238,8 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     Notes
     -----
     Bars are posterior means, and lines extend from the 5% to the 95% quantile. Diamonds are the numbers in the
-    partition, and points the prior means.
+    partition, and points the prior means. The vertical axis has square roots, on which single large clusters are seen
+    beside many small ones.
 
     Examples
     --------
@@ -247,15 +258,19 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     if table["prior"].notnull().all():
         ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
     ax.set_xticks(at, [str(size).replace(" or ", " or\n") for size in table["size"].values])
-    frame.tick_integers(ax.yaxis)
+    shown = table[["upper", "partition", "mean", "prior"]].to_array().values
+    frame.scale_counts(ax, float(np.nanmax(shown, initial=1.0)))
     ax.set(xlabel="items per cluster", ylabel="number of clusters")
-    frame.add_legend(ax, loc="upper right")
+    outside = table["size"].values[(own < low) | (own > high)]
+    where = f"outside the interval for size {listed(outside.tolist(), 4)}" if outside.size else "within every interval"
+    grammar.say(ax, f"the partition is {where}")
+    grammar.add_legend(ax, loc="upper right")
     return ax
 
 
 def draw_means(ax: Axes, at: Positions, mean: Floats, low: Any, high: Any, own: Any, name: str) -> None:
     """Plot bars of means of this name with intervals, and the partition's own numbers, at the first places."""
     ax.bar(at, mean, width=0.8, color=BARS, label=name)
-    ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="central 90% interval")
+    ax.vlines(at, low, high, colors=ink(), linewidths=1.6, label="central 90% interval")
     ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
     ax.set_ylim(0.0, None)

@@ -16,9 +16,9 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots import colours, frame
+from posterior_consensus.plots import colours, frame, grammar
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import capitalized, counted
+from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import is_integer
@@ -139,15 +139,15 @@ def plot_draws_map(
         if isinstance(symbol, int):
             _draw_number(ax, symbol, x, y)
             continue
-        area = 190 if symbol == "*" else 80
-        ax.scatter(x, y, area, colours.MARK, marker=symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
-    unit, words = f", {metric.unit}" if metric.unit else "", draws.samples.words
-    ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
+        area, colour = (190, colours.MARK) if symbol == "*" else (80, colours.ink())
+        ax.scatter(x, y, area, colour, marker=symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
+    words, name = draws.samples.words, grammar.axis_label(short_name_of(metric), metric.unit)
+    ax.set_xlabel(f"{name}, first axis: {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
-    _as_map(ax, shares, f"{capitalized(words.draws)} that are close on it can be at a large distance.")
+    _as_map(ax, shares, f"{words.draws} that are close can be far apart")
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        frame.add_legend(ax)
+        grammar.add_legend(ax)
     return ax
 
 
@@ -155,8 +155,9 @@ def _as_map(ax: Axes, shares: Floats, caution: str) -> None:
     """Use equal scales on two axes, and add a caution if they show little of the variation."""
     from matplotlib.ticker import MaxNLocator
 
-    if 0 < shares.sum() < _LITTLE:
-        ax.set_title(f"The map shows {shares.sum():.0%} of the variation.\n{caution}", loc="left", fontsize="small")
+    shown = f"The map shows {shares.sum():.0%} of the variation"
+    grammar.say(ax, f"{shown}: {caution}" if 0 < shares.sum() < _LITTLE else shown)
+    ax.margins(0.1)
     ax.set_aspect("equal", adjustable="datalim")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5))
@@ -208,9 +209,8 @@ def _scaled(
 
 
 def _draw_number(ax: Axes, k: int, x: float, y: float) -> None:
-    (colour,) = colours.colours_of(np.array([k]))
-    box = {"boxstyle": "circle", "facecolor": colour, "edgecolor": colours.ink()}
-    ax.text(x, y, str(k), ha="center", va="center", fontsize=8, color=colours.ink_on([colour])[0], bbox=box, zorder=5)
+    box = {"boxstyle": "circle", "facecolor": ax.get_facecolor(), "edgecolor": colours.ink()}
+    ax.text(x, y, str(k), ha="center", va="center", fontsize=8, bbox=box, zorder=5)
 
 
 class _Group(NamedTuple):
@@ -236,12 +236,10 @@ def _by_chain(shown: PartitionDraws) -> list[_Group]:
 def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
     partitions = np.stack([shown.as_labels(partition, "particles") for partition in particles.partitions])
     nearest = loss_matrix(partitions, shown, particles.loss).argmin(axis=0)
-    numbers = np.arange(len(partitions))
-    looks = zip(numbers, colours.colours_of(numbers), colours.patterns_of(numbers), strict=True)
-    return [
-        _Group(np.flatnonzero(nearest == k), colour, colours.MARKERS[pattern], f"nearest to particle {k}")
-        for k, colour, pattern in looks
-    ]
+    n = len(partitions)
+    names = [f"nearest to particle {k}" for k in range(n)] if n <= colours.MOST_CHAINS else [None] * n
+    looks = [(colours.chain_colour(k, n), colours.chain_marker(k, n)) for k in range(n)]
+    return [_Group(np.flatnonzero(nearest == k), *look, names[k]) for k, look in enumerate(looks)]
 
 
 def _draw_groups(
@@ -278,7 +276,7 @@ def plot_items_map(
     figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot a map of the items by similarity, with each cluster's exemplar named.
+    r"""Plot a map of the items by similarity, with each cluster and its exemplar named.
 
     Parameters
     ----------
@@ -312,10 +310,10 @@ def plot_items_map(
     Notes
     -----
     Over all axes, the squared distance of two items is 2 (1 - PSM_ij). The map has the two axes of most variation, with
-    their shares in the labels. If both together have less than half, the title warns that dissimilar items can
-    coincide. Items that are always co-clustered are one point, whose size grows with their number. The exemplar of a
-    cluster is the item of greatest mean similarity to the rest of it. Exemplars are named if there is room, those of
-    large clusters first.
+    their shares in the labels, and that of both together in the title. If it is less than half, the title warns that
+    dissimilar items can coincide. Items that are always co-clustered are one point, whose size grows with their number.
+    The exemplar of a cluster is the item of greatest mean similarity to the rest of it. Next to it, a cluster is named
+    with its size and its exemplar if there is room, large clusters first; a legend names them if there is not.
 
     Examples
     --------
@@ -323,7 +321,7 @@ def plot_items_map(
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_items_map(draws, [0, 0, 1, 1])
     >>> [text.get_text() for text in ax.texts]
-    ['0', '2']
+    ['0 (n = 2)\nlike 0', '1 (n = 2)\nlike 2']
     """
     source, partition = as_source(draws), partition_of(draws, partition)
     items = item_uncertainty(source, partition)
@@ -336,12 +334,17 @@ def plot_items_map(
     ax = frame.new_axes(ax, figsize, 6.4, 4.4)
     numbers = numbers_for_colours(items.names)
     _draw_stack(ax, places, labels, numbers)
-    _draw_exemplars(ax, places, labels, numbers, items.exemplars, source.items.names)
+    sizes = np.bincount(labels).tolist()
+    names = frame.short_names(source.items.names[items.exemplars], _LONGEST)
+    clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
+    captions = [f"{cluster} (n = {size:,})\nlike {item}" for cluster, size, item in clusters]
+    n_named = _draw_exemplars(ax, places, labels, numbers, items.exemplars, captions)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
-    _as_map(ax, shares, "Items that are close on it can be dissimilar.")
-    exemplar = frame.point("exemplar", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
-    frame.add_legend(ax, [*frame.cluster_entries(labels, items.names, numbers), exemplar])
+    _as_map(ax, shares, "items that are close can be dissimilar")
+    if n_named < len(sizes):
+        exemplar = grammar.point("exemplar", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
+        grammar.add_legend(ax, [*grammar.cluster_entries(labels, items.names, numbers), exemplar])
     return ax
 
 
@@ -361,20 +364,22 @@ def _draw_exemplars(
     labels: npt.NDArray[np.int32],
     numbers: Integers,
     exemplars: Positions,
-    names: npt.NDArray[np.str_],
-) -> None:
-    """Mark each cluster's exemplar, and name exemplars with room, large clusters first."""
+    captions: list[str],
+) -> int:
+    """Mark each cluster's exemplar, caption those with room, large clusters first, and return how many."""
     order = np.argsort(-np.bincount(labels), kind="stable")
     for k in order[::-1]:
         x, y = places[exemplars[[k]]].T
         edge, area = colours.ink(), 4 * _AREA_OF_ITEM
         frame.scatter_clusters(ax, x, y, numbers[[k]], s=area, edgecolor=edge, linewidth=1.0, zorder=4)
     points = places * min(np.divide(frame.extent(ax), np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
-    shown = dict(zip(exemplars.tolist(), frame.short_names(names[exemplars], _LONGEST), strict=True))
+    widths = [_LETTER * max(map(len, caption.split("\n"))) for caption in captions]
     named = list[int]()
-    for item in exemplars[order].tolist():
-        width = max(_LETTER * len(shown[other]) for other in (item, *named))
-        away = np.abs(points[named] - points[item])
-        if np.all((away[:, 0] > width) | (away[:, 1] > _LINE)):
-            ax.annotate(shown[item], places[item], (6, 6), textcoords="offset points", fontsize=_FONT, parse_math=False)
-            named.append(item)
+    for k in order.tolist():
+        width = max(widths[other] for other in (k, *named))
+        away = np.abs(points[exemplars[named]] - points[exemplars[k]])
+        if np.all((away[:, 0] > width) | (away[:, 1] > 2 * _LINE)):
+            style: dict[str, Any] = {"textcoords": "offset points", "fontsize": _FONT, "parse_math": False}
+            ax.annotate(captions[k], places[exemplars[k]], (6, 6), **style)
+            named.append(k)
+    return len(named)

@@ -7,7 +7,7 @@ import numpy as np
 from posterior_consensus.answers.component_similarity import ComponentSimilarity
 from posterior_consensus.answers.n_clusters import ClusterMerges, LossByNClusters
 from posterior_consensus.ensemble.items import numbers_of
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
     BARS,
     NEUTRAL,
@@ -19,8 +19,7 @@ from posterior_consensus.plots.colours import (
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
-from posterior_consensus.results.display import counted, short_name_of
-from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.results.display import counted, listed, percent, quantity, short_name_of
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
@@ -71,8 +70,9 @@ def plot_n_clusters(
     Notes
     -----
     The number of clusters is a property of partitions of these data. It need not estimate a number of components: under
-    a Dirichlet process mixture with fixed concentration, it is inconsistent (Miller and Harrison 2014). If all draws
-    have the same number, the title notes it, and chains have no crosses.
+    a Dirichlet process mixture with fixed concentration, it is inconsistent (Miller and Harrison 2014). The title
+    has the central 90% interval of the draws and the share of the draws that it has. If all draws have the same number,
+    chains have no crosses.
 
     Examples
     --------
@@ -102,16 +102,26 @@ def plot_n_clusters(
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)
     if partition is not None:
         clusters = int(draws.as_marked_labels(partition).max()) + 1
-        frame.mark_value(ax, clusters, f"partition: {clusters}", zorder=1.5)
-    if numbers.size == 1:
-        ax.set_title(f"Every {words.draw} has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
+        grammar.mark_partition(ax, clusters, f"partition: {clusters}")
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # so that integers have ticks
     frame.tick_integers(ax.xaxis)
     ax.set(xlabel="number of clusters", ylabel=words.on_axis if prior is None else words.probability)
+    grammar.say(ax, _numbers_in_words(draws))
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        frame.add_legend(ax)
+        grammar.add_legend(ax)
     return ax
+
+
+def _numbers_in_words(draws: Any) -> str:
+    """The range of the number of clusters, and the share of the draws that has it."""
+    words, numbers = draws.samples.words, draws.n_clusters
+    low, high = np.quantile(numbers, [0.05, 0.95], weights=draws.weights, method="inverted_cdf")
+    if low == high and np.all(numbers == low):
+        return f"Every {words.draw} has {counted(int(low), 'cluster')}."
+    share = float(draws.weights[(numbers >= low) & (numbers <= high)].sum())
+    range_of = f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
+    return f"{range_of} clusters in {percent(share)} of the {words.draws}"
 
 
 def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most: int) -> tuple[int, int]:
@@ -154,8 +164,9 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
 
     Notes
     -----
-    Error bars are two Monte Carlo standard errors of the difference to the minimum loss, which is the right error for
-    comparing points of the curve. The errors of the losses themselves are larger, and mostly common to all numbers.
+    A ring marks the minimum. Error bars are two Monte Carlo standard errors of the difference to the minimum loss,
+    which is the right error for comparing points of the curve. The errors of the losses themselves are larger, and
+    mostly common to all numbers.
 
     Examples
     --------
@@ -169,22 +180,25 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
     size, ratios = (5.6, 4.6 if drawn else 3.2), (2.0, 1.0)[: 1 + drawn]
     grid = frame.grid_axes(axes, figsize, 1 + drawn, 1, *size, height_ratios=ratios).ravel()
-    errors, words = frame.ERRORS * table["difference_mcse"].fillna(0.0).values, losses.words
+    errors, words = grammar.ERRORS * table["difference_mcse"].fillna(0.0).values, losses.words
     expected = table["expected_loss"].values
     grid[0].errorbar(numbers, expected, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2)
-    grid[0].set_ylabel(frame.axis_label(f"{words.expected} {short_name_of(losses.loss)}", losses.loss.unit))
+    label = grammar.axis_label(f"{words.expected} {short_name_of(losses.loss)}", losses.loss.unit)
+    grid[0].set_ylabel(grammar.with_errors(label, errors, words))
     if drawn:
-        height, error = table["probability"].values, frame.ERRORS * table["probability_mcse"].fillna(0.0).values
+        height, error = table["probability"].values, grammar.ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
         bars = np.stack([np.minimum(error, height), error])
         grid[1].bar(numbers, height, width=0.8, color=BARS, yerr=bars, **style)
-        grid[1].set_ylabel(words.on_axis.replace(" ", "\n", 1))
+        grid[1].set_ylabel(grammar.with_errors(words.on_axis.replace(" ", "\n", 1), error, words))
         grid[1].set_ylim(0.0, None)
     for ax in grid:
-        frame.mark_value(ax, losses.best, f"minimum: {losses.best}")
         ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
         frame.tick_integers(ax.xaxis)
-    frame.add_legend(grid[0], loc="best")
+    grid[0].plot(losses.best, expected.min(), "o", color=ink(), markersize=9, fillstyle="none")
+    as_low = [number for number in losses.within_error if number != losses.best]
+    also = f"; {listed(as_low, 3)} within two {words.mcse}" if as_low else ""
+    grammar.say(grid[0], f"smallest with {counted(losses.best, 'cluster')} (ring){also}")
     grid[-1].set_xlabel("number of clusters")
     return grid
 
@@ -238,15 +252,19 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     frame.scatter_clusters(ax, x[leaves], y[leaves], numbers_of(merges.names)[leaves], s=50, zorder=3, clip_on=False)
     ax.autoscale_view()
     ax.set(xlim=(-0.7, leaves.size - 0.3), xlabel="clusters")
-    ax.set_ylabel(frame.axis_label(f"expected {short_name_of(merges.loss)}", merges.loss.unit))
+    ax.set_ylabel(grammar.axis_label(f"expected {short_name_of(merges.loss)}", merges.loss.unit))
     ax.spines["bottom"].set_visible(False)
     sizes, names = np.bincount(merges.partitions[0].values), frame.short_names([merges.names[k] for k in leaves], 12)
-    if leaves.size <= frame.MOST_NAMED:
+    if leaves.size <= grammar.MOST_NAMED:
         captions = [f"{name}\n(n = {sizes[k]})" for name, k in zip(names, leaves, strict=True)]
         ax.set_xticks(range(leaves.size), captions, fontsize="small", parse_math=False)
     elif not frame.label_items(ax, "x", np.array(names)):
         ax.xaxis.set_major_locator(NullLocator())
     ax.tick_params("x", length=0)
+    if leaves.size > 1:
+        one, other = (merges.names[k] for k in joined[0])
+        rise = quantity(float(losses[1] - losses[0]), merges.loss.unit, 2)
+        grammar.say(ax, f"{one} and {other} are nearest: merged, expected loss changes by {rise}")
     return ax
 
 
@@ -322,10 +340,12 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     grid[1].bar(numbers, table["clusters"], color=BARS, width=0.8, label=f"clusters in a {words.draw}")
     edges = np.append(numbers, numbers[-1] + 1) - 0.5
     name = f"components in a {words.draw}"
-    grid[1].stairs(table["components"], edges, color=COLOURS[0], linewidth=1.6, label=name)
+    grid[1].stairs(table["components"], edges, color=ink(), linewidth=1.4, label=name)
     grid[1].set(ylim=(0.0, None), ylabel=words.on_axis.replace(" ", "\n", 1), xlabel="number of clusters or components")
     for ax in grid:
         ax.set_xlim(0.5, numbers[-1] + 0.5)
         frame.tick_integers(ax.xaxis)
-    frame.add_legend(grid[1], loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    grammar.add_legend(grid[1], loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    most, before = (counted(int(table[name].idxmax()), name[:-1]) for name in ("clusters", "components"))
+    grammar.say(grid[0], f"most often {most} after merging, of {before}")
     return grid

@@ -10,12 +10,13 @@ from posterior_consensus.answers.links import StableComponents
 from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.prior_sensitivity import PriorSensitivity
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
     MARK,
     MOST_CHAINS,
     NEUTRAL,
     OPEN,
+    PRIOR,
     as_cmap,
     chain_line,
     check_matplotlib,
@@ -23,8 +24,7 @@ from posterior_consensus.plots.colours import (
     on_dark,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import short_name_of
-from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.results.display import counted, percent, quantity, short_name_of
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
@@ -61,7 +61,7 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     -----
     The line between two values is thick if the partition stays the same, else faint in proportion to the variation of
     information between their partitions. Long strong stretches are partitions that hardly depend on the parameter. The
-    dashed line is at the loss's default. The axis is logarithmic if the number of clusters grows tenfold.
+    dotted line is at the loss's default. The axis is logarithmic if the number of clusters grows tenfold.
 
     Without draws, an axis on the right has expected precision and recall: what a threshold costs.
 
@@ -80,35 +80,39 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     if x.size > 1:
         _draw_steps(ax, x, clusters, table["distance_to_previous"].values[1:], cmap)
     ax.plot(x, clusters, "o", color=ink(), markersize=3)
+    _scale_clusters(ax, clusters)
     default = 0.5 if dim == "tau" else 1.0
     if x.min() <= default <= x.max():
-        frame.mark_value(ax, default, f"default, {dim} = {default:g}", zorder=1.5)
-        frame.add_legend(ax, loc="best")
+        grammar.mark_limit(ax, default, f"default: {default:g}")
     if path.n_draws is None:
-        _draw_shares_on_the_right(ax, x, table)
-    _scale_clusters(ax, clusters)
+        right = ax.twinx()
+        draw_precision_and_recall(right, x, table)
+        right.spines["right"].set_visible(True)
+        right.set(ylabel="expected share of pairs", ylim=(0.0, 1.05))
     ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
+    grammar.say(ax, _plateau_in_words(dim, x, clusters, table["distance_to_previous"].values))
     return ax
 
 
+def _plateau_in_words(dim: str, x: Floats, clusters: Integers, distances: Floats) -> str:
+    """The longest range of the parameter over which the partition does not change."""
+    starts = np.flatnonzero(~(distances < SAME))  # the first has no distance
+    ends = np.append(starts[1:], x.size) - 1
+    longest = int(np.argmax(x[ends] - x[starts]))
+    first, last = starts[longest], ends[longest]
+    if first == last:
+        return "each value has a partition of its own"
+    return f"the same {counted(int(clusters[first]), 'cluster')} for {dim} from {x[first]:.2g} to {x[last]:.2g}"
+
+
 def draw_precision_and_recall(ax: Axes, x: Floats, table: xr.Dataset) -> None:
-    """Plot expected precision and recall of pairs as lines with different marks."""
-    ax.plot(x, table["precision"].values, "o-", color=COLOURS[0], markersize=4, label="expected precision")
-    ax.plot(x, table["recall"].values, "s-", color=COLOURS[2], markersize=4, label="expected recall")
-
-
-def _draw_shares_on_the_right(ax: Axes, x: Floats, table: xr.Dataset) -> None:
-    """Plot expected precision and recall of pairs on an axis on the right, with one legend for both axes."""
-    right = ax.twinx()
-    draw_precision_and_recall(right, x, table)
-    right.spines["right"].set_visible(True)
-    right.set(ylabel="expected precision, recall", ylim=(0.0, 1.05))
-    handles, labels = (
-        one + more for one, more in zip(ax.get_legend_handles_labels(), right.get_legend_handles_labels(), strict=True)
-    )
-    if (own := ax.get_legend()) is not None:
-        own.remove()
-    right.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)
+    """Plot expected precision and recall of pairs as named lines: recall falls, and precision rises."""
+    for name, face, side in (("precision", ink(), "top"), ("recall", ax.get_facecolor(), "bottom")):
+        y = table[name].values
+        ax.plot(x, y, "o-", color=ink(), markerfacecolor=face, linewidth=1.0, markersize=4)
+        if known := np.flatnonzero(np.isfinite(y)).tolist():
+            place: Any = {"xytext": (0, 7 if side == "bottom" else -7), "textcoords": "offset points", "va": side}
+            ax.annotate(name, (x[known[0]], y[known[0]]), fontsize="small", **place)
 
 
 def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap: Any) -> None:
@@ -130,7 +134,7 @@ def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap
         zorder=1.8,
     )
     ax.add_collection(steps)
-    frame.add_colour_bar(ax, steps, "VI to the neighbour (bits)")
+    grammar.add_colour_bar(ax, steps, "VI to the neighbour (bits)")
 
 
 def _scale_clusters(ax: Axes, clusters: Integers) -> None:
@@ -174,7 +178,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
 
     Notes
     -----
-    A rise left of the dashed line, the penalty weight 0.25, indicates partitions that differ by search noise or few
+    A rise left of the dotted line, the penalty weight 0.25, indicates partitions that differ by search noise or few
     draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus the
     loss without a penalty.
 
@@ -196,13 +200,14 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     for at, name in enumerate(path.names):
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
         grid[1].plot(prices, own[:, at] - own[0, at], label=label, markersize=3, **line, **chain_line(at, n_chains))
-    rise = frame.axis_label(f"rise of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
+    rise = grammar.axis_label(f"rise of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
     grid[1].set(ylabel=rise, xlabel="penalty weight on disagreement")
     for ax in grid:
-        ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
         ax.set_xlim(prices[0], prices[-1])
+        grammar.mark_limit(ax, EARLY, f"search noise rises before {EARLY:g}" if ax is grid[0] else "", at=0.0)
+    grammar.say(grid[0], path.verdict.partition(":")[0])
     if n_chains <= MOST_CHAINS:
-        frame.add_legend(grid[1], loc="best", ncols=2 if n_chains > 4 else 1)
+        grammar.name_ends(grid[1])
     else:
         grid[1].text(0.02, 0.95, f"{n_chains} {what[1]}", transform=grid[1].transAxes, va="top", color=NEUTRAL)
     return grid
@@ -237,9 +242,9 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     Notes
     -----
     If all alternatives have the prior's family, the horizontal axis is the concentration, on a logarithmic scale;
-    otherwise it lists the alternatives. Alternatives that the draws represent poorly are shaded. The red point is the
-    prior of the draws; on an axis of concentrations, a red line marks its concentration. Error bars are two Monte Carlo
-    standard errors.
+    otherwise it lists the alternatives. Alternatives that the draws represent poorly are shaded. The diamond is the
+    prior of the draws; on an axis of concentrations, a dotted line marks its concentration. Error bars are two Monte
+    Carlo standard errors; an excess is never below 0.
 
     Examples
     --------
@@ -258,22 +263,30 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     x = np.log(places) if along else np.append(np.arange(1.0, places.size), 0.0)
     order = np.argsort(x[:-1])
     for ax, value, mcse in zip(grid, ("n_clusters", "excess_loss"), ("n_clusters_mcse", "excess_mcse"), strict=True):
-        bars = frame.ERRORS * np.nan_to_num(table[mcse].values[order])
+        bars = grammar.ERRORS * np.nan_to_num(table[mcse].values[order])
         y, fmt = table[value].values[order], "o-" if along else "o"
-        ax.errorbar(x[order], y, bars, fmt=fmt, color=ink(), markersize=4, linewidth=1.0, elinewidth=1.0, capsize=2)
-    error = frame.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
-    grid[0].errorbar(x[-1], sensitivity.n_clusters, error, fmt="o", markersize=5, color=MARK, capsize=2)
+        below = np.minimum(bars, y.clip(min=0.0))  # neither a number of clusters nor an excess is below 0
+        style = {"fmt": fmt, "color": ink(), "markersize": 4, "linewidth": 1.0, "elinewidth": 1.0, "capsize": 2}
+        ax.errorbar(x[order], y, np.stack([below, bars]), **style)
+    error = grammar.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
+    own_prior = {"fmt": "D", "markersize": 5, "color": PRIOR, "capsize": 2, "label": "prior of the draws"}
+    grid[0].errorbar(x[-1], sensitivity.n_clusters, error, **own_prior)
+    loss, reliable = sensitivity.loss, table[["n_clusters", "excess_loss"]].isel(alternative=sensitivity.is_reliable)
+    grid[0].set_ylabel(grammar.with_errors("expected clusters", table["n_clusters_mcse"]))
+    label = grammar.axis_label(f"excess {short_name_of(loss)}", loss.unit)
+    grid[1].set_ylabel(grammar.with_errors(label, table["excess_mcse"]))
+    grid[1].set_ylim(bottom=0.0)
     for ax in grid:
         _shade(ax, x[order], sensitivity.is_reliable[order])
-        if along:
-            frame.mark_value(ax, x[-1])
         _tick(ax, sensitivity, x, along, named=ax is grid[-1])
-    if not sensitivity.is_reliable.all():
-        frame.add_legend(grid[0], loc="best")
-    grid[0].set_ylabel("expected clusters")
-    loss = sensitivity.loss
-    grid[1].set_ylabel(frame.axis_label(f"excess expected {short_name_of(loss)}", loss.unit))
-    grid[1].axhline(0.0, color=NEUTRAL, linewidth=0.8, zorder=0.5)
+        if along:
+            grammar.mark_limit(ax, x[-1], "")
+    if reliable["excess_loss"].size:
+        low, high = (float(end(reliable["n_clusters"])) for end in (np.min, np.max))
+        grammar.say(grid[0], f"{low:.3g} to {high:.3g} clusters expected")
+        worst = quantity(float(reliable["excess_loss"].max()), loss.unit, 2)
+        grammar.say(grid[1], f"at most {worst} worse than the best partition")
+    grammar.legend_above(grid[0])
     if along:
         grid[1].set_xlabel("concentration")
     return grid
@@ -324,7 +337,7 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
 
     Notes
     -----
-    The filled area, as a share of the axes, is `partial.area`. The dashed line is the probability requested, the point
+    The filled area, as a share of the axes, is `partial.area`. The dotted line is the probability requested, the point
     is the result. Curve and point are shares of the half of the draws that chose the result. The bar is the probability
     estimated on the other half, plus and minus two standard errors. A concentrated posterior has a curve near the top.
 
@@ -340,20 +353,22 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     sizes, probability, draws = partial.curve["n_items"].values, partial.curve.values, partial.words.draws
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
-    requested = f"requested, {partial.prob:g}"
-    ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=requested, zorder=1.5)
-    result = f"{partial.n_items} items, {partial.search_probability:.3g} of the choosing {draws}"
+    result = f"in the half that chose them: {partial.search_probability:.3g}"
     ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
-    held_out = f"other half, {partial.probability:.3g}"
-    error = frame.ERRORS * np.nan_to_num(partial.mcse)
+    held_out = f"in the other half: {partial.probability:.3g}"
+    error = grammar.ERRORS * np.nan_to_num(partial.mcse)
     size, share = partial.n_items, partial.probability
     ax.errorbar(
         size, share, error, fmt="_", color=ink(), markersize=10, capsize=3, linewidth=1.2, label=held_out, clip_on=False
     )
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))
-    ax.set(ylabel=f"share of {draws} that agree", xlabel=f"assigned items, of {sizes[-1]}")
+    label = grammar.with_errors(f"share of {draws} that agree", error, partial.words)
+    ax.set(ylabel=label, xlabel=f"assigned items, of {sizes[-1]}")
     frame.tick_integers(ax.xaxis)
-    frame.add_legend(ax, loc="best")
+    grammar.mark_limit(ax, partial.prob, f"requested: {partial.prob:g}", "y")
+    agree = f"{percent(partial.probability)} of the {draws} agree"
+    grammar.say(ax, f"{agree} on {partial.n_items:,} of {counted(int(sizes[-1]), 'item')}")
+    grammar.add_legend(ax, loc="best")
     return ax
 
 
@@ -400,11 +415,10 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     thresholds, numbers = components.curve["threshold"].values, components.curve.values
     ax.plot(thresholds, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
-    label = f"threshold {components.threshold:g}: {components.n_components}"
-    ax.plot(components.threshold, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
+    ax.plot(components.threshold, components.n_components, "o", color=MARK, clip_on=False, zorder=3)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
+    grammar.say(ax, f"{counted(components.n_components, 'component')} at the threshold {components.threshold:g}")
     agree = f"threshold: least share of the {components.words.draws} that agree"
     ax.set(xlabel=agree, ylabel="stable components")
     frame.tick_integers(ax.yaxis)
-    frame.add_legend(ax, loc="lower left" if numbers.min() == numbers.max() else "upper left")
     return ax

@@ -11,7 +11,7 @@ from posterior_consensus.answers.cluster_stability import ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary
 from posterior_consensus.answers.contrast import Contrast
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
     NEUTRAL,
     as_cmap,
@@ -106,7 +106,7 @@ def plot_cluster_profiles(
         _draw_by_cluster(ax, table.values[:, 0], table.labels, table.numbers)
         ax.set_xlabel(table.titles[0], wrap=True)
         caption = "line: quartiles of the cluster; tick: median"
-    ax.set_title(caption, loc="left", fontsize="small")
+    ax.set_title(caption, fontsize="medium")
     ax.set_ylabel("cluster")
     ax.tick_params(axis="y", length=0)
     return ax
@@ -142,7 +142,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
     ends = np.array([[columns - halves, rows], [columns + halves, rows]]).transpose(2, 0, 1)
     inks = ink_on(cmap(image.norm(means[rows, columns])))
     ax.add_collection(LineCollection(list(ends), colors=list(inks), linewidths=1.5, capstyle="butt"))
-    frame.add_colour_bar(ax, image, "standardized mean", extend="both", extendfrac=0.03)
+    grammar.add_colour_bar(ax, image, "standardized mean", extend="both", extendfrac=0.03)
     ax.tick_params(axis="x", length=0)
     ax.spines[:].set_visible(False)
 
@@ -237,11 +237,9 @@ def plot_cluster_summary(
         parse_math=False,
     )
     unit = str(own["unit"].values) if "unit" in own.coords else ""
-    ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=frame.axis_label(str(own["parameter"].values), unit))
-    of = counted(clusters.n_draws, words.draw)
-    intervals = words.either("credible intervals", "of the runs")
-    caption = f"points: means; lines: 50% and 90% {intervals},\nof {of} with all these clusters"
-    ax.set_title(caption, loc="left", fontsize="small")
+    ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=grammar.axis_label(str(own["parameter"].values), unit))
+    ax.set_xlabel(f"{ax.get_xlabel()}\nmean, 50% and 90% {words.either('credible intervals', 'of the runs')}")
+    grammar.say(ax, f"{counted(clusters.n_draws, words.draw)} with all these clusters")
     return ax
 
 
@@ -296,7 +294,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     room, rows = frame.extent(ax)[1] / max(n, 1), np.arange(n)  # points per cluster
     for row, share, number in zip(rows, found, numbers.tolist(), strict=True):
         ax.barh(row, share, 0.7, alpha=0.6, **patch_style(number, is_patterned(0.7 * room * n, max(n, 1))))
-    ends = np.clip([found - 2 * error, found + 2 * error], 0.0, 1.0)
+    ends = np.clip([found - grammar.ERRORS * error, found + grammar.ERRORS * error], 0.0, 1.0)
     ax.hlines(rows, ends[0], ends[1], colors=ink(), linewidth=min(1.2, room / 3))
     size = min(5.0, room)
     ax.plot(jaccard, rows, "D", color=ink(), markersize=0.8 * size, markerfacecolor="none", clip_on=False)
@@ -308,15 +306,21 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     if n:
         sizes = table["size"].values.tolist()
         _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
-    ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=f"share of {words.draws}")
+    ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster")
+    ax.set_xlabel(grammar.with_errors(f"share of {words.draws}", error, words))
     ax.tick_params(axis="y", length=0)
-    frame.legend_above(
+    if n:
+        least = int(np.argmin(found))
+        grammar.say(
+            ax, f"cluster {names[least]} is found least, in {percent(float(found[least]))} of the {words.draws}"
+        )
+    grammar.legend_above(
         ax,
         [
             Patch(color=NEUTRAL, alpha=0.6, label="found"),
-            frame.point("one with the cluster of this colour", "o", NEUTRAL, markersize=4),
-            frame.point("mean Jaccard similarity", "D", ink(), markersize=4, markerfacecolor="none"),
-            frame.point("the same by chance", "|", ink(), markersize=7),
+            grammar.point("one with the cluster of this colour", "o", NEUTRAL, markersize=4),
+            grammar.point("mean Jaccard similarity", "D", ink(), markersize=4, markerfacecolor="none"),
+            grammar.point("the same by chance", "|", ink(), markersize=7),
         ],
     )
     return ax
@@ -385,13 +389,14 @@ def plot_contrast(found: Contrast, *, figsize: Size = None, ax: Axes | None = No
     if categories:
         _name_on_the_right(ax, rows.ravel(), frame.short_names(categories * n, frame.LONGEST), room)
     what = f"share of {found.name}" if categories else found.name
-    ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=frame.axis_label(what, found.unit))
+    ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=grammar.axis_label(what, found.unit))
     ax.tick_params(axis="y", length=0)
     marks = [
-        frame.point(f"corrected, {found.prob:.0%} interval", "o", NEUTRAL, markeredgecolor=ink(), markersize=5),
-        frame.point("by the reported labels", "D", NEUTRAL, markersize=4),
+        grammar.point(f"corrected, {found.prob:.0%} interval", "o", NEUTRAL, markeredgecolor=ink(), markersize=5),
+        grammar.point("by the reported labels", "D", NEUTRAL, markersize=4),
     ]
-    frame.legend_above(ax, marks)
+    grammar.say(ax, f"largest difference: {found.largest.partition(' (')[0]}")
+    grammar.legend_above(ax, marks)
     return ax
 
 

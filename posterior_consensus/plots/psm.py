@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.chains import largest_difference
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Clusters, Items, name_or
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, check_matplotlib, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, check_order, label_along
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _UNASSIGNED = -1  # number of unassigned items
 _PALE = 0.35  # opacity of unassigned items
+_ABOVE_STRIP = 14.0  # points from the matrix to its title
 _LEAST_ROOM = 5.0  # points per cluster; with less, outlines are thinner
 _MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
 _SIDE = 2.6  # inches per matrix of a chain
@@ -164,13 +165,25 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     clusters = None if partition is None else _clusters_of(partition, source)
     labels = None if clusters is None else clusters.labels[at]
     in_row = item_order(values, labels, None if along is None else along.rank[at])
-    ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True, layout="compressed")
+    ax = frame.new_axes(ax, figsize, 5.6, 4.8, layout="compressed")
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-    frame.add_bar_of_height(ax, image, source.words.similarity)
+    grammar.add_bar_of_height(ax, image, source.words.similarity)
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     in_view = None if clusters is None else _draw_clusters(ax, clusters._replace(labels=clusters.labels[at[in_row]]))
     _name_sides(ax, along, items, at[in_row], in_view)
+    if labels is not None:
+        _say_contrast(ax, values, labels, source.words.either("similarity", "agreement"))
     return ax
+
+
+def _say_contrast(ax: Axes, values: Floats, labels: npt.NDArray[np.int32], similarity: str) -> None:
+    """Write the mean similarities of pairs within and between the clusters as the title."""
+    within = labels[:, np.newaxis] == labels
+    np.fill_diagonal(within, False)
+    between = labels[:, np.newaxis] != labels
+    if within.any() and between.any():
+        means = f"{np.nanmean(values[within]):.2f} within clusters, {np.nanmean(values[between]):.2f} between"
+        grammar.say(ax, f"{similarity} {means}", pad=_ABOVE_STRIP)
 
 
 def _name_sides(
@@ -200,14 +213,15 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
         ax.set_title(f"{words.chain} {draws.samples.chain[rows[0]]}", fontsize="medium", parse_math=False)
         ax.set(xticks=[], yticks=[])
         if marked:
-            ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
+            (ring,) = ink_on(cmap(values[marked[0], [marked[1]]]))
+            ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=ring)
         if along is not None:
             ax.set_xlabel(draws.items.dim)
             label_along(ax, "x", along, draws.items, at[in_row])
     if at.size < draws.n_items:
         name = axes[0].get_xlabel() or draws.items.dim
         axes[0].set_xlabel(frame.with_share(name, at.size, draws.n_items), fontsize="small")
-    frame.add_colour_bar(list(axes), image, words.similarity, pad=0.02)
+    grammar.add_colour_bar(list(axes), image, words.similarity, pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(difference.items)])
         title = f"largest difference {difference.size:.2f}: {draws.items.dim} {first} and {second}, "
@@ -219,11 +233,11 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
 def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
     """The user's axes, or new axes in rows of four, with `below` inches below each for names."""
     if axes is not None:
-        return frame.grid_axes(axes, figsize, 1, n_chains, 0, 0, framed=True)[0]
+        return frame.grid_axes(axes, figsize, 1, n_chains, 0, 0)[0]
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     width, height = max(_SIDE * n_columns + 0.9, 4.2), (_SIDE + below) * n_rows + 0.6
-    grid = frame.grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True, layout="compressed").ravel()
+    grid = frame.grid_axes(None, figsize, n_rows, n_columns, width, height, layout="compressed").ravel()
     for unused in grid[n_chains:]:
         unused.remove()
     return grid[:n_chains]
@@ -364,7 +378,7 @@ def plot_posterior_comparison(
     items = Items.along(difference, str(difference.dims[0]))
     given = None if partition is None else items.clusters_of(partition)
     labels = np.zeros(items.n_items, np.int32) if given is None else given.labels
-    grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
+    grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0)).ravel()
     along = check_order(order, items)
     mean = comparison.similarity.mean(comparison.similarity.dims[:1]).values
     in_row = item_order(mean, labels, None if along is None else along.rank)
@@ -377,6 +391,10 @@ def plot_posterior_comparison(
         clusters = np.bincount(labels), [str(name) for name in given.names]
     _name_sides(grid[0], along, items, in_row, clusters)
     _draw_items(grid[1], comparison, n_items)
+    apart = float(comparison.distances["value"].sel(measure="rms similarity"))
+    grammar.say(
+        grid[0], f"{words.either('similarities differ', 'agreements differ')} by {apart:.2g} (root mean square)"
+    )
     return grid
 
 
@@ -392,24 +410,20 @@ def _draw_matrix(
     image = draw_parted(ax, values, labels, colours, -most, most)
     first, second = frame.short_names(names, frame.LONGEST)
     sides = f"second {words.posterior} ({second})\nminus first {words.posterior} ({first})"
-    frame.add_colour_bar(ax, image, f"{words.similarity},\n{sides}")
+    grammar.add_colour_bar(ax, image, f"{words.similarity},\n{sides}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
     table = comparison.to_dataframe().head(n_items)
     places = np.arange(len(table))
-    errors = frame.ERRORS * table["mcse"].fillna(0.0).to_numpy()
-    label = f"observed, two {comparison.words.mcse} to either side"
+    errors = grammar.ERRORS * table["mcse"].fillna(0.0).to_numpy()
     x = table["difference"]
-    ax.errorbar(x, places, None, errors, "o", label=label, color=ink(), elinewidth=1.0, capsize=2, markersize=4)
+    ax.errorbar(x, places, None, errors, "o", label="observed", color=ink(), elinewidth=1.0, capsize=2, markersize=4)
     by_chance = f"expected {comparison.words.either('from Monte Carlo error', 'by chance')} alone"
     ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label=by_chance)
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    ax.set(
-        xlabel=f"mean absolute difference of\nits {comparison.words.either('posterior similarities', 'agreement')}",
-        ylabel=name_or(table.index.name, ""),
-    )
-    ax.spines[["top", "right"]].set_visible(False)
-    frame.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+    xlabel = f"mean absolute difference of\nits {comparison.words.either('posterior similarities', 'agreement')}"
+    ax.set(xlabel=grammar.with_errors(xlabel, errors, comparison.words), ylabel=name_or(table.index.name, ""))
+    grammar.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

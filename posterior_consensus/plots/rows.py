@@ -9,7 +9,7 @@ import pandas as pd
 
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import ink, is_patterned, repeats
 from posterior_consensus.plots.frame import Axes
 from posterior_consensus.results.display import unit_of
@@ -167,7 +167,7 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Positions)
     if values is None:
         frame.label_some(ax, sides, names)
         return
-    by = frame.axis_label(along.name, along.unit)
+    by = grammar.axis_label(along.name, along.unit)
     frame.extend_label(ax, sides, f", by {by}" if along.name not in ("", items.dim) else "")
     length = frame.length_of(ax, sides)
     most = max(3, int(length / 50))

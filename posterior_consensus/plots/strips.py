@@ -16,17 +16,19 @@ from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import check_matplotlib, colours_of, ink, patch_style, patterns_of
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
-from posterior_consensus.results.display import counted, quantity, short_name_of
+from posterior_consensus.results.display import counted, percent, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 _FARTHEST = dict(zip(BALL_BOUNDS, ("farthest", "fewest", "most"), strict=True))  # the last two: clusters
 _WIDE = 300.0  # points of axes, from which captions may be long
+_FAINTEST = 0.08  # opacity of the draws of the last mode
+_MOST_SHARES = 3  # modes whose shares are written next to a chain
 
 
 def draw_strips(
@@ -179,7 +181,7 @@ def plot_credible_ball(
         captions.append(f"{farthest_of} ({name.replace('_', ' ')})\n{clusters}{then}at {distance}{ties}")
     draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
     radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
-    ax.set_title(f"{ball.prob:.0%} {ball.words.ball} under {loss}, radius {radius}", fontsize="medium")
+    grammar.say(ax, f"{ball.prob:.0%} {ball.words.ball} under {loss}, radius {radius}")
     return ax
 
 
@@ -256,7 +258,7 @@ def plot_particles(
     distance = quantity(particles.distance, particles.loss.unit, 3)
     kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
     loss = short_name_of(particles.loss)
-    ax.set_title(f"{kind} from the {particles.words.posterior} {distance} ({loss})", fontsize="medium")
+    grammar.say(ax, f"{kind} from the {particles.words.posterior} {distance} ({loss})")
     return ax
 
 
@@ -271,7 +273,7 @@ def _changes(partitions: npt.NDArray[np.int32], weights: Floats) -> Floats:
 
 
 def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size = None, axes: Any = None) -> Grid:
-    """Plot the partition of each mode as a strip of items, and the responsibilities of the modes for each draw.
+    """Plot the partition of each mode as a strip of items, and the mode of each draw by chain.
 
     Parameters
     ----------
@@ -286,7 +288,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     Returns
     -------
     ndarray of 2 matplotlib.axes.Axes
-        Axes of the items and of the draws, with a row for each mode.
+        Axes of the items, with a row for each mode, and of the draws, with a row for each chain.
 
     Raises
     ------
@@ -303,8 +305,9 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     Items are ordered by their cluster in the first mode, then in each of the others. Clusters have the colour of the
     first mode's cluster matched to them (most items in common over all one-to-one matchings). An item fades as the
     membership in its cluster falls; membership is 1 if draws around the mode differ from its partition by noise only.
-    Items of noise are grey. A draw's darkness (brightness on a dark page) is the responsibility. Draws of a chain are
-    in order, so a chain's stay in a mode is a block. Many clusters or items are sampled as in :meth:`Particles.plot`.
+    Items of noise are grey. On the right, a strip for each chain has its draws in order, so a chain's stay in a mode is
+    a block: a draw has the grey of its mode, or one between the greys of modes that share it. Next to a strip are the
+    shares of at most three modes. Many clusters or items are sampled as in :meth:`Particles.plot`.
 
     Examples
     --------
@@ -312,30 +315,49 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
     >>> axes = pc.consensus.fit_modes(draws, 2, random_seed=1).plot()
     >>> [tick.get_text().replace(chr(10), ", ") for tick in axes[0].get_yticklabels()]
-    ['share 0.65, 2 clusters, noise 0.026', 'share 0.35, 2 clusters, noise 0.05']
+    ['mode 0: 0.65, 2 clusters, noise 0.026', 'mode 1: 0.35, 2 clusters, noise 0.05']
     """
     check_matplotlib()
-    from matplotlib.colors import LinearSegmentedColormap, to_rgba
-
     height = 1.2 + 0.6 * modes.n_modes
     items, draws = frame.grid_axes(axes, figsize, 1, 2, 8.4, height, name="axes", width_ratios=[2, 1])[0]
     captions = [
-        f"share {share:.2f}\n{counted(int(number), 'cluster')}\nnoise {noise:.2g}"
-        for share, number, noise in zip(modes.shares, modes.n_clusters, modes.noise, strict=True)
+        f"mode {k}: {share:.2f}\n{counted(int(number), 'cluster')}\nnoise {noise:.2g}"
+        for k, (share, number, noise) in enumerate(zip(modes.shares, modes.n_clusters, modes.noise, strict=True))
     ]
     strengths = modes.memberships.max(modes.memberships.dims[-1:]).values
     draw_strips(items, _labels_of_modes(modes), captions, "first mode", order, list(strengths))
     samples = Samples.along(modes.surprise)
-    shown = np.nan_to_num(modes.responsibilities.values)[np.concatenate(samples.chains)]
-    shades = LinearSegmentedColormap.from_list("responsibility", [to_rgba(ink(), 0.06), to_rgba(ink())])
-    for place, responsibilities in enumerate(shown.T):
-        image = _draw_strip(draws, place, responsibilities, cmap=shades, vmin=0, vmax=1)
-    draws.set(ylim=items.get_ylim(), yticks=[], xlabel=samples.words.draw)
-    if len(samples.chains) > 1:
-        sizes = np.array([rows.size for rows in samples.chains])
-        frame.label_clusters(draws, "x", sizes, [str(name) for name in samples.chain_names], samples.words.chain)
-        draws.vlines(np.cumsum(sizes)[:-1] - 0.5, *draws.get_ylim(), colors=ink(), linewidths=0.8, linestyles=":")
-    draws.tick_params(which="both", length=0)
-    draws.spines[:].set_visible(False)
-    frame.add_colour_bar(draws, image, "responsibility")
+    shares = _draw_chains(draws, np.nan_to_num(modes.responsibilities.values), samples)
+    least, most = (percent(end) for end in (shares[:, 0].min(), shares[:, 0].max()))
+    whose = (
+        f"{least} to {most} of a {samples.words.chain}" if len(shares) > 1 else f"{least} of the {samples.words.draws}"
+    )
+    grammar.say(items, f"{counted(modes.n_modes, 'mode')}: mode 0 has {whose}")
     return np.array([items, draws])
+
+
+def _draw_chains(ax: Axes, responsibilities: Floats, samples: Samples) -> Floats:
+    """Plot a strip for each chain with the modes of its draws as greys; return their shares (n_chains, n_modes)."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+    from matplotlib.patches import Patch
+
+    chains, n_modes = samples.chains, responsibilities.shape[1]
+    shades = LinearSegmentedColormap.from_list("mode", [to_rgba(ink(), _FAINTEST), to_rgba(ink())])
+    greys = np.linspace(1.0, 0.0, n_modes)
+    for place, rows in enumerate(chains):
+        _draw_strip(ax, place, responsibilities[rows] @ greys, cmap=shades, vmin=0, vmax=1)
+    shares = np.array([responsibilities[rows].mean(axis=0) for rows in chains])
+    ax.set(ylim=(len(chains) - 0.5, -0.5), xlabel=samples.words.draw, yticks=[])
+    if len(chains) > 1:
+        ax.set_ylabel(samples.words.chain)
+        frame.label_some(ax, "y", np.array([str(name) for name in samples.chain_names]))
+    if n_modes <= _MOST_SHARES and len(chains) * frame.font_of_names() < frame.extent(ax)[1]:
+        for place, own in enumerate(shares):
+            text = " ".join(f"{share:.2f}" for share in own)
+            style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+            ax.annotate(text, (1.0, place), (3, 0), ax.get_yaxis_transform(), **style)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    looks = zip(greys, range(n_modes), strict=True)
+    grammar.legend_above(ax, [Patch(facecolor=shades(grey), edgecolor=ink(), label=f"mode {k}") for grey, k in looks])
+    return shares

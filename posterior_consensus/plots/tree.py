@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.layers.tree_record import ConsensusTree
-from posterior_consensus.plots import frame
+from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import as_cmap, ink_on
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted
@@ -87,7 +87,9 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     ax.set_xticks(range(n_layers), frame.short_names(tree.layers, 12), parse_math=False)
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(length=0)
-    frame.add_colour_bar(
+    least = int(support.argmin())
+    grammar.say(ax, f"{counted(support.size, 'node')}; the least supported, {least}: {support[least]:.2f}")
+    grammar.add_colour_bar(
         ax, shown, "support (mean Jaccard)", extend="min" if support.min() < _LEAST_SUPPORT else "neither"
     )
     return ax

@@ -132,7 +132,12 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_xdata()[0] for line in ends] == found.burn_in["burn_in"].values.tolist()
         styles = ["--" if settled else ":" for settled in found.burn_in["settled"]]
         assert [line.get_linestyle() for line in ends] == styles
-    assert axes[0].get_title(loc="left") == "Binder loss distance from the draw 2 before"
+    assert axes[0].get_ylabel() == "Binder loss from\nthe draw 2 before"
+    assert axes[0].get_title() == (
+        f"burn-in ends by draw {found.burn_in['burn_in'].values.max()}"
+        if found.burn_in["settled"].all()
+        else "the end of the burn-in is not determined"
+    )
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
     short = pc.diagnostics.sequential_distances(draws_of(1, 60, 5)).plot()
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
@@ -151,7 +156,7 @@ def test_histograms_hold_all_resamples(rng):
     edges = [bar.get_x() for bar in first]
     for row, values in zip(heights, found.resampled.values, strict=True):
         assert np.average(edges, weights=row) == pytest.approx(values.mean(), abs=edges[1] - edges[0])
-    assert ax.get_title(loc="left") == "p-value 0.001 for independent items"
+    assert ax.get_title() == "p-value 0.001 for independent items"
     same = pc.diagnostics.near_independence(np.zeros((30, 4), int)).plot()
     same.figure.draw_without_rendering()
 

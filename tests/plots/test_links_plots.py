@@ -1,8 +1,9 @@
-"""Figures of links: numbers of pairs on a logarithmic axis, and what is left out."""
+"""Figures of links: numbers of pairs above and below zero, and what is left out."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import StepPatch
 
 import posterior_consensus as pc
 from posterior_consensus.results.words import RUNS
@@ -12,20 +13,24 @@ PARTITION = [0, 0, 1, 2, 3]
 
 
 def numbers(ax):
-    """Numbers of pairs at the middle of each interval, by entry of the legend."""
-    return {
-        line.get_label(): {round(float(x), 3): y for x, y in zip(*line.get_data(), strict=True) if np.isfinite(y)}
-        for line in ax.lines
-        if line.get_marker() == "o"
-    }
+    """Numbers of pairs at the middle of each interval, above zero and below it."""
+    both = []
+    for steps in (patch.get_data() for patch in ax.patches if isinstance(patch, StepPatch)):
+        middles = (steps.edges[1:] + steps.edges[:-1]) / 2
+        both.append({round(float(x), 3): y for x, y in zip(middles, steps.values, strict=True) if y})
+    return both
 
 
 def test_pairs_are_counted_apart_and_those_left_out_are_counted_too():
     counts, uncertain = pc.links(DRAWS, PARTITION).plot()[0]
     of_same = {0.775: 1}  # 0 and 1, in three of four draws
-    of_others = {0.275: 2}  # 2 and 3, 3 and 4
-    assert numbers(counts) == {"in one cluster of the partition": of_same, "in different clusters": of_others}
-    assert counts.get_yscale() == "log" and not any(patch.get_fill() for patch in counts.patches)
+    of_others = {0.275: -2}  # 2 and 3, 3 and 4
+    assert numbers(counts) == [of_same, of_others]
+    counts.figure.draw_without_rendering()
+    assert [text.get_text() for text in counts.get_yticklabels()] == ["2", "1", "0", "1"]
+    assert counts.get_title() == "0 sure pairs, 3 uncertain ones (shaded)"
+    filled, hollow = uncertain.collections[1:]
+    assert len(filled.get_offsets()) == 1 and len(hollow.get_offsets()) == 2 and not len(hollow.get_facecolors())
     assert "7 pairs at 0.01 or less" in counts.get_xlabel() and "MCSE" in uncertain.get_xlabel()
     runs = pc.links(pc.as_runs(DRAWS), PARTITION).plot()[0]
     assert all(ax.get_xlabel().startswith(RUNS.similarity) for ax in runs) and "SE" in runs[1].get_xlabel()
@@ -42,5 +47,5 @@ def test_unscored_pairs_are_counted_and_the_threshold_has_its_value():
     found = pc.links(pc.as_pair_similarity(table, left="a", right="b", probability="p"), [0, 0, 1, 2])
     sizes, scores = found.plot()[0][::-1]
     assert "3 unscored pairs" in scores.get_xlabel()
-    assert "threshold: 0.5" in [text.get_text() for text in scores.get_legend().get_texts()]
+    assert scores.get_title().replace("\n", " ") == "0 joined, 1 separated against their score (shaded: beyond 0.5)"
     assert sizes.lines[0].get_ydata()[:2] == pytest.approx([2, 1]) and not sizes.patches

@@ -26,7 +26,7 @@ def partial():
 
 def test_curve_and_what_was_asked_for(partial):
     ax = partial.plot()
-    curve, asked, found, held_out, *_ = ax.lines
+    curve, found, held_out, *_, asked = ax.lines
     np.testing.assert_array_equal(curve.get_ydata(), partial.curve)
     np.testing.assert_array_equal(asked.get_ydata(), [0.9, 0.9])
     assert (found.get_xdata()[0], found.get_ydata()[0]) == (5, 1.0)
@@ -36,9 +36,9 @@ def test_curve_and_what_was_asked_for(partial):
     corners = filled.vertices
     area = abs(np.sum(corners[:-1, 0] * corners[1:, 1] - corners[1:, 0] * corners[:-1, 1])) / 2
     assert area / 8 == pytest.approx(partial.area)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        *("requested, 0.9", "5 items, 1 of the choosing draws", "other half, 1")
-    ]
+    texts = ["in the half that chose them: 1", "in the other half: 1"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == texts
+    assert ax.get_title() == "100% of the draws agree on 5 of 8 items" and ax.texts[0].get_text() == "requested: 0.9"
 
 
 def test_open_items_are_pale_among_the_data(partial):

@@ -220,8 +220,10 @@ def test_modes_are_rows_of_items_that_fade_and_of_draws_chain_by_chain():
     half = replace(modes, memberships=modes.memberships * 0.5)
     items, rows = half.plot()
     assert [tick.get_text() for tick in items.get_xticklabels()] == ["Bonn", "Kiel", "Ulm", "Jena"]
-    assert [tick.get_text() for tick in rows.get_xticklabels()] == ["a", "b", "c"]
-    for k, (strip, row) in enumerate(zip(items.images, rows.images, strict=True)):
+    assert [tick.get_text() for tick in rows.get_yticklabels()] == ["a", "b", "c"]
+    for k, strip in enumerate(items.images):
         np.testing.assert_allclose(strip.get_array()[0, :, 3], half.memberships[k].max("consensus_cluster"))
-        of_chain = modes.responsibilities[:, k].values.reshape(3, 3).T
-        np.testing.assert_array_equal(row.get_array()[0], of_chain.ravel())
+    of_chains = modes.responsibilities[:, 0].values.reshape(3, 3).T  # the first mode is black, the second white
+    np.testing.assert_array_equal([row.get_array()[0] for row in rows.images], of_chains)
+    shares = [" ".join(f"{share:.2f}" for share in (own.mean(), 1 - own.mean())) for own in of_chains]
+    assert [text.get_text() for text in rows.texts] == shares

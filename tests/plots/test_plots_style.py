@@ -17,7 +17,8 @@ from matplotlib.text import Text
 import posterior_consensus as pc
 from posterior_consensus.plots.colours import MARK, MARKERS, chain_colour, chain_cross, chain_line
 from posterior_consensus.plots.four_panels import four_panels
-from posterior_consensus.plots.frame import cluster_entries, label_items, short_names
+from posterior_consensus.plots.frame import label_items, short_names
+from posterior_consensus.plots.grammar import cluster_entries
 from posterior_consensus.results.palette import COLOURS
 from tests.catalogue.functions import FIGURES
 from tests.catalogue.plots import LABELS, PLOTS, ball, drawn, draws, function_of, items
@@ -194,10 +195,10 @@ def test_names_that_the_user_gave_stay():
 def test_the_map_explains_hollow_points_and_axes_that_show_little():
     ax = pc.plot_draws_map(draws(), ball=pc.credible_ball(draws(), LABELS, prob=0.5))
     assert "outside of the 50% ball" in [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "large distance" in ax.get_title(loc="left")
+    assert "far apart" in ax.get_title()
     assert "of the variation" in ax.get_xlabel()
     few = pc.plot_draws_map([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])
-    assert not few.get_title(loc="left")
+    assert few.get_title() == "The map shows 100% of the variation"
 
 
 def test_equal_draws_are_one_point_whose_area_is_their_number():
@@ -219,7 +220,7 @@ def test_profiles_say_what_their_lines_are_and_are_few_artists():
         (np.arange(4000.0).reshape(2000, 2) ** 2, "standard deviation"),
     ):
         ax = pc.plot_cluster_profiles(data, labels)
-        assert ax.get_title(loc="left").startswith(f"line: {line}")
+        assert ax.get_title().startswith(f"line: {line}")
         assert len(ax.collections) + len(ax.lines) < 10
 
 

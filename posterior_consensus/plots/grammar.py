@@ -1,0 +1,159 @@
+"""One grammar of all figures: titles that say the finding, units, errors, marks with one meaning each, legends.
+
+Colours of clusters are for clusters, and dashed red is the partition that is reported. Another value of an axis that
+the reader needs, such as a default, a threshold or a minimum, is a thin line with its name.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots.frame import LONGEST, Axes, extent, font_of_names, short_names
+from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.runtime.aliases import Positions
+
+if TYPE_CHECKING:
+    from matplotlib.lines import Line2D as Line2D
+else:
+    Line2D = Any  # Matplotlib is optional and loaded at the first plot
+
+MOST_NAMED = 12  # clusters named in a legend
+ERRORS = 2.0  # standard errors that a bar reaches to either side
+_CHARACTER = 0.55  # of the font's size: mean width of a character of a title
+
+
+def say(ax: Axes, finding: str, pad: float | None = None) -> None:
+    """Write what a figure shows as its title, in lines that its axes hold."""
+    from matplotlib import rcParams
+
+    width = max(16, int(extent(ax)[0] / (_CHARACTER * float(rcParams["font.size"]))))
+    ax.set_title(textwrap.fill(finding, width), fontsize="medium", pad=pad)
+
+
+def axis_label(name: str, unit: str) -> str:
+    """Label of an axis, with its unit if there is one."""
+    return f"{name} ({unit})" if unit else name
+
+
+def with_errors(label: str, errors: Any, words: Words = DRAWS) -> str:
+    """Label of an axis on which bars are two standard errors to either side, if any is known."""
+    return f"{label}\n± {ERRORS:g} {words.mcse}" if np.any(np.nan_to_num(errors) > 0) else label
+
+
+def mark_partition(ax: Axes, value: float, label: str) -> None:
+    """Plot a dashed red line where the reported partition is on the horizontal axis."""
+    ax.axvline(value, color=MARK, linewidth=1.3, linestyle="--", label=label, zorder=1.5)
+
+
+def mark_limit(ax: Axes, value: float, label: str, along: Literal["x", "y"] = "x", *, at: float = 1.0) -> None:
+    """Plot a thin line at a value other than the partition's, with its name at this share of the line's length.
+
+    The limits of the axes must be set already.
+    """
+    (ax.axvline if along == "x" else ax.axhline)(value, color=ink(), linewidth=0.8, linestyle=":", zorder=0.5)
+    if not label:
+        return
+    low, high = ax.get_xlim() if along == "x" else ax.get_ylim()
+    beyond = value > (low + high) / 2  # the name is on the side that has more room
+    box = {"facecolor": ax.get_facecolor(), "alpha": 0.7, "linewidth": 0.0, "pad": 1.0}
+    style: dict[str, Any] = {"fontsize": "small", "textcoords": "offset points", "bbox": box, "parse_math": False}
+    if along == "x":
+        place = {"xytext": (-3 if beyond else 3, -3 if at else 3), "xycoords": ax.get_xaxis_transform()}
+        ax.annotate(
+            label, (value, at), ha="right" if beyond else "left", va="top" if at else "bottom", **place, **style
+        )
+    else:
+        place = {"xytext": (-3 if at else 3, -3 if beyond else 3), "xycoords": ax.get_yaxis_transform()}
+        ax.annotate(
+            label, (at, value), ha="right" if at else "left", va="top" if beyond else "bottom", **place, **style
+        )
+
+
+def name_ends(ax: Axes) -> None:
+    """Write the names of lines next to their ends; lines that end together share a name."""
+    high, room = ax.get_ylim()[1] - ax.get_ylim()[0], 1.2 * font_of_names() / extent(ax)[1]
+    lines = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda line: float(line[0].get_ydata()[-1]))
+    names, ends = list[str](), list[float]()
+    for line, name in lines:
+        end = float(line.get_ydata()[-1])
+        if ends and end - ends[-1] < room * high:
+            names[-1] += f"\n{name}" if names[-1].count("\n") < 3 else ""
+        else:
+            names.append(name)
+            ends.append(end)
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "va": "bottom", "parse_math": False}
+    for name, end in zip(names, ends, strict=True):
+        ax.annotate(name, (1.0, end), (5, -0.5 * font_of_names()), ax.get_yaxis_transform(), **style)
+
+
+def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **style: Any) -> None:
+    """Add a colour bar of an image or of lines next to one or several axes."""
+    _name_bar(shown.figure.colorbar(shown, ax=ax, fraction=0.046, pad=pad, **style), label)
+
+
+def add_bar_of_height(ax: Axes, shown: Any, label: str) -> None:
+    """Add a colour bar next to an image of square pixels, and as high."""
+    if ax.figure.get_layout_engine() is None:  # nothing would make room for it
+        add_colour_bar(ax, shown, label)
+    else:
+        _name_bar(shown.figure.colorbar(shown, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0))), label)
+
+
+def _name_bar(bar: Any, label: str) -> None:
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+
+
+def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
+    """Add a legend next to the axes, or at the style's `loc`."""
+    if "loc" not in style:
+        style |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    ax.legend(handles=handles, frameon=False, fontsize="small", **style)
+
+
+def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
+    """Add a legend above the axes, in as many columns as they have room for, and below their title."""
+    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
+    font = font_of_names()
+    widest = font * (3.5 + 0.55 * max(len(str(handle.get_label())) for handle in handles))
+    n_columns = int(np.clip(extent(ax)[0] / widest, 1, len(handles)))
+    add_legend(ax, handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns)
+    if ax.get_title():
+        n_rows = -(-len(handles) // n_columns)
+        ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), pad=1.5 * font * (n_rows + 1))
+
+
+def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
+    """A legend entry."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
+
+
+def cluster_entries(
+    labels: npt.NDArray[np.integer], names: Sequence[Any], numbers: npt.NDArray[np.integer]
+) -> list[Line2D]:
+    """Legend entries for the largest clusters; items with a label below 0 are unassigned."""
+    sizes = np.bincount(labels[labels >= 0])
+    largest = largest_of(sizes)
+    shown, looks = short_names([names[k] for k in largest], LONGEST), numbers[largest]
+    entries = [
+        point(f"{name} (n = {size})", MARKERS[pattern], colour)
+        for name, size, pattern, colour in zip(
+            shown, sizes[largest], patterns_of(looks), colours_of(looks), strict=True
+        )
+    ]
+    if sizes.size > MOST_NAMED:
+        entries.append(point(f"and {sizes.size - MOST_NAMED} smaller ones", "", ink()))
+    return entries
+
+
+def largest_of(sizes: Positions) -> Positions:
+    """The largest clusters, at most as many as a legend names, in order."""
+    return np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])

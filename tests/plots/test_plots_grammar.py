@@ -1,0 +1,123 @@
+"""All figures speak one grammar: open axes, units in brackets, one meaning of colours and marks, findings as titles."""
+
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.collections import Collection
+from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+import posterior_consensus as pc
+from posterior_consensus.plots import grammar
+from posterior_consensus.plots.colours import MARK
+from posterior_consensus.results.palette import COLOURS
+from tests.catalogue.plots import PLOTS, drawn
+
+# Figures without clusters, in which no cluster's colour may be.
+WITHOUT_CLUSTERS = {
+    *("agreement_path", "cluster_sizes", "component_similarity", "density_peaks", "draws_map", "experts", "factors"),
+    *("layer_distances", "links", "loss_by_n_clusters", "loss_path", "n_clusters", "near_independence"),
+    *("partial_partition", "posterior_comparison", "prior_sensitivity", "psm by chain", "sequence"),
+    *("stable_components", "traces", "tree"),
+}
+WITH_THE_PARTITION = {"cluster_sizes", "draws_map", "n_clusters", "partial_partition", "psm", "stable_components"}
+# Pictures of what the user gave, whose answer is the picture.
+WITHOUT_A_FINDING = {"alluvial", "data", "regimes", "traces"}
+WITH_ERRORS = {
+    *("cluster_stability", "factors", "layer_stability", "links", "loss_by_n_clusters", "posterior_comparison"),
+    *("partial_partition", "prior_sensitivity"),
+}
+
+
+def looks(figure):
+    """Lines, areas and points of a figure, each with its colours."""
+    for artist in figure.findobj(lambda one: isinstance(one, (Line2D, Patch, Collection))):
+        if artist.get_visible():
+            own = (
+                [artist.get_color(), artist.get_markeredgecolor(), artist.get_markerfacecolor()]
+                if isinstance(artist, Line2D)
+                else [*np.atleast_2d(artist.get_facecolor()), *np.atleast_2d(artist.get_edgecolor())]
+            )
+            yield artist, {to_hex(colour).upper() for colour in own if np.size(colour)}
+
+
+def labels_of(figure):
+    return [label for ax in figure.axes for label in (ax.get_xlabel(), ax.get_ylabel())]
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_figures_speak_one_grammar(name):
+    axes = drawn(name)
+    figure = axes[0].figure
+    figure.draw_without_rendering()
+    for ax in axes:
+        assert not ax.spines["top"].get_visible() and not ax.spines["right"].get_visible()
+    for label in labels_of(figure):
+        assert not re.search(r"\bbits\b", re.sub(r"\(bits\)", "", label)), label
+    coloured = list(looks(figure))
+    if name in WITHOUT_CLUSTERS:
+        assert not [artist for artist, own in coloured if own & set(COLOURS)]
+    red = [artist for artist, own in coloured if MARK in own]
+    assert bool(red) == (name in WITH_THE_PARTITION)
+    dashed = [line for line in red if isinstance(line, Line2D) and line.get_linestyle() == "--"]
+    assert all(line.get_label().startswith("partition") for line in dashed)
+    said = [ax.get_title() for ax in axes if ax.get_title()] or [figure.get_suptitle()]
+    assert bool(said[0]) == (name not in WITHOUT_A_FINDING)
+    assert any("±" in label for label in labels_of(figure)) or name not in WITH_ERRORS
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_titles_and_names_of_lines_are_within_the_figure(name):
+    figure = drawn(name)[0].figure
+    figure.draw_without_rendering()
+    box = figure.bbox
+    for text in (text for ax in figure.axes for text in (ax.title, *ax.texts)):
+        own = text.get_window_extent()
+        assert not text.get_text() or (own.x0 >= box.x0 - 1 and own.x1 <= box.x1 + 1), text.get_text()
+
+
+def test_lines_that_end_together_share_a_name():
+    ax = plt.figure().gca()
+    for name, end in (("a", 0.0), ("b", 1.0), ("c", 0.001)):
+        ax.plot([0, 1], [0, end], label=name)
+    grammar.name_ends(ax)
+    assert [text.get_text() for text in ax.texts] == ["a\nc", "b"]
+
+
+@pytest.mark.parametrize("along", ["x", "y"])
+@pytest.mark.parametrize("value", [0.2, 0.8])
+def test_a_limit_is_named_inside_of_the_axes(along, value):
+    ax = plt.figure().gca()
+    grammar.mark_limit(ax, value, "a limit", along)
+    ax.figure.draw_without_rendering()
+    (line,), (text,) = ax.lines, ax.texts
+    assert line.get_linestyle() == ":" and set(line.get_xdata() if along == "x" else line.get_ydata()) == {value}
+    inside = text.get_window_extent()
+    assert ax.bbox.x0 <= inside.x0 and inside.x1 <= ax.bbox.x1 and ax.bbox.y0 <= inside.y0 and inside.y1 <= ax.bbox.y1
+
+
+def test_an_excess_has_no_error_bar_below_zero():
+    draws = np.array([[0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 2]] * 50)
+    others = {f"a = {a}": pc.priors.crp(a) for a in (0.5, 2.0)}
+    found = pc.prior_sensitivity(draws, pc.priors.crp(1.0), alternatives=others, random_seed=1, progressbar=False)
+    excess = found.plot()[1]
+    assert excess.get_ylim()[0] == 0
+    assert min(bar[:, 1].min() for bars in excess.collections for bar in bars.get_segments()) >= 0
+
+
+def test_items_below_the_limit_are_named():
+    draws = np.tile(np.repeat([0, 1], 5), (10, 1))
+    draws[:6, 4] = 1
+    ax = pc.item_uncertainty(draws, np.repeat([0, 1], 5)).plot()
+    assert ax.get_title() == "1 of 10 items below 0.5 with the own cluster: 4"
+    assert [text.get_text() for text in ax.texts] == ["4"]
+
+
+def test_the_partition_outside_of_the_draws_sizes_is_said():
+    draws = np.array([[0, 0, 1, 2]] * 40)
+    assert pc.plot_cluster_sizes(pc.links(draws, [0, 0, 1, 2])).get_title() == "the partition is within every interval"
+    ax = pc.plot_cluster_sizes(pc.links(draws, [0, 1, 2, 3]))
+    assert ax.get_title() == "the partition is outside the interval for size 1, 2"
