@@ -94,9 +94,9 @@ def audit(
     >>> answers = person[audit.sample["first"]].values == person[audit.sample["second"]].values
     >>> audit.answered(answers).to_dataframe().round(2)
                        estimate   low  high
-    precision              0.91  0.83  0.95
-    recall of scored       0.93  0.79  0.98
-    B-cubed precision      0.96  0.92  0.98
+    precision              0.95  0.88  0.98
+    recall of scored       0.93  0.80  0.98
+    B-cubed precision      0.97  0.94  0.99
     """
     check_count("n", n)
     source, partition = as_source(draws), partition_of(draws, partition)

@@ -189,7 +189,7 @@ class AuditedLinks(display.Shown):
         random_seed: RandomSeed = None,
         progressbar: bool = True,
     ) -> AuditedThreshold:
-        """Choose the pair threshold at which recalibrated scores have the greatest F1.
+        """Choose a pair threshold for recalibrated scores: the one whose gain in F1 the answers show best.
 
         Parameters
         ----------
@@ -216,10 +216,25 @@ class AuditedLinks(display.Shown):
         -----
         The partitions are those of :func:`loss_path` for recalibrated scores, without the answers as constraints, on
         which these would be right by construction. Each stratum is divided into the pairs that a partition joins and
-        those that it separates, whose numbers are known; pairs without an answer get the share of their stratum.
-        Recall and F1 are among pairs that were scored or are joined in the partition audited. A pair that was neither,
-        and is joined by another partition, counts as no match. The same answers choose the threshold and judge it,
-        which favours it a little.
+        those that it separates, whose numbers are known. Pairs that it decides as before get one answer more, the share
+        of their stratum, and others a half, as they are unlike the rest of their stratum. Recall and F1 are among pairs
+        that were scored or are joined in the partition audited. A pair that was neither counts as no match.
+
+        The threshold has the greatest low end of the interval of its gain in F1, of differences on the same pairs. In
+        simulations, this interval held for about 0.95 of the thresholds chosen; those of precision, recall and F1, which
+        do not allow for the choice, for 0.80 to 1.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> pairs = pc.as_pair_similarity(pc.load_example("pairs"))
+        >>> best = pc.consensus_partition(pairs, random_seed=1, progressbar=False)
+        >>> audit = pc.audit(pairs, best, n=300, random_seed=1)
+        >>> person = pc.load_example("persons")["person"]
+        >>> audited = audit.answered(person[audit.sample["first"]].values == person[audit.sample["second"]].values)
+        >>> chosen = audited.threshold(values=[0.3, 0.5, 0.7], random_seed=1, progressbar=False)
+        >>> chosen.tau, round(chosen.gain, 2)
+        (0.5, 0.01)
         """
         if precision is not None:
             check_share("precision", precision)

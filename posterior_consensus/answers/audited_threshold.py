@@ -14,6 +14,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.results import display
 from posterior_consensus.runtime.aliases import Floats, Positions
 
+_UNKNOWN = 0.5  # share of matches among pairs that another partition decides the other way, before their answers
 _RATES = ("precision", "recall", "f1")
 
 
@@ -26,7 +27,7 @@ class AuditedThreshold(display.Shown):
     tau : float
         The threshold.
     precision : float or None
-        Precision that was asked for; None if the threshold has the greatest F1.
+        Least precision that was asked for, or None.
     table : pandas.DataFrame
         A row for each threshold tried: `n_clusters`; `precision`, `recall` and `f1` with the ends of their 95%
         intervals, such as `f1_low`; and `gain`, the F1 beyond that of the partition audited, with `gain_low` and
@@ -61,15 +62,18 @@ class AuditedThreshold(display.Shown):
         return float(low), float(high)
 
     def _parts(self) -> display.Parts:
-        aim = "the greatest F1" if self.precision is None else f"the greatest F1 at a precision of {self.precision:g}"
         row = self.table.loc[self.tau]
         lines = [
             (name, f"{row[column]:.3g}, 95% interval {row[f'{column}_low']:.3g} to {row[f'{column}_high']:.3g}")
-            for name, column in zip(("precision", "recall", "F1", "gain in F1"), (*_RATES, "gain"), strict=True)
+            for name, column in zip(("gain in F1", "precision", "recall", "F1"), ("gain", *_RATES), strict=True)
         ]
-        lines.append(("of", f"{display.counted(len(self.table), 'threshold')}, chosen by the answers that judge it"))
-        shown = self.table[["n_clusters", *_RATES, "gain"]]
-        return f"AuditedThreshold: tau {self.tau:.3g} of recalibrated scores, {aim}", lines, shown
+        if not row["gain_low"] > 0:
+            lines.insert(1, ("", "the answers do not show that it is better than the partition audited"))
+        tried = f"{display.counted(len(self.table), 'threshold')} tried; the answers that judge it chose it"
+        lines.append(("of", f"{tried}, which favours its precision, recall and F1"))
+        at = "" if self.precision is None else f", at a precision of {self.precision:g}"
+        shown = self.table[["n_clusters", *_RATES, "gain", "gain_low"]]
+        return f"AuditedThreshold: tau {self.tau:.3g} for recalibrated scores{at}", lines, shown
 
 
 def audited_threshold(
@@ -92,7 +96,7 @@ def audited_threshold(
             f"`precision` must be one that a threshold reaches by the answers; got {precision:g}, the greatest is "
             f"{table['precision'].max():.3g}."
         )
-    return AuditedThreshold(float(allowed["f1"].fillna(0.0).idxmax()), precision, table)
+    return AuditedThreshold(float(allowed["gain_low"].fillna(-np.inf).idxmax()), precision, table)
 
 
 class _Rates:
@@ -124,6 +128,7 @@ class _Rates:
             match,
             self._numbers(labels),
             np.repeat(self._centre, 2),
+            np.where(is_joined == self._was, np.repeat(self._centre, 2), _UNKNOWN),
         )
         sizes = np.bincount(labels)
         n_joined, n_before = (sizes * (sizes - 1.0)).sum() / 2, self._links.n_joined

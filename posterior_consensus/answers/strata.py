@@ -34,9 +34,10 @@ def strata_of(found: ScoredLinks, number: int, n_unscored: int, rng: np.random.G
         np.stack([pairs[end].values.astype(np.int64) for end in ("first", "second")], axis=1)
         for pairs in (found.pairs, found.decided)
     )
-    n = found.cluster.size
-    yield from _strata_of_scored(found, ends, ~np.isin(_codes(ends, n), _codes(decided, n)), number)
-    taken = np.unique(np.concatenate([_codes(ends, n), _codes(decided, n)]))
+    scored, known = (np.sort(_codes(pairs, found.cluster.size)) for pairs in (ends, decided))
+    free = ~_are_among(_codes(ends, found.cluster.size), known)
+    yield from _strata_of_scored(found, ends, free, number)
+    taken = np.concatenate([scored, np.unique(known[~_are_among(known, scored)])])
     yield from _strata_of_unscored(found, taken, number, n_unscored, rng)
 
 
@@ -96,7 +97,7 @@ class _Between:
     """Pairs of records that are in one group, in different parts of it, and not among the pairs `taken`."""
 
     def __init__(self, group: Integers, part: Integers, taken: Positions) -> None:
-        self._group, self._part, self._taken = group, part, taken
+        self._group, self._part, self._taken = group, part, np.sort(taken)
         self._sizes = np.bincount(group)
         within, inside = (int((sizes * (sizes - 1)).sum()) // 2 for sizes in (self._sizes, np.bincount(part)))
         self._n_within = within
@@ -120,7 +121,7 @@ class _Between:
             other = (one + 1 + rng.integers(self._sizes[group] - 1)) % self._sizes[group]
             ends = np.stack([order[starts[group] + one], order[starts[group] + other]], axis=1)
             new = _codes(ends[self.has(*ends.T)], n)
-            found = np.concatenate([found, new[~np.isin(new, self._taken)]])
+            found = np.concatenate([found, new[~_are_among(new, self._taken)]])
             found = found[np.sort(np.unique(found, return_index=True)[1])]
         return np.stack([found[:number] // n, found[:number] % n], axis=1)
 
@@ -150,3 +151,10 @@ def numbers_to_draw(strata: list[Stratum], found: ScoredLinks, n: int) -> Positi
 def _codes(ends: Positions, n: int) -> Positions:
     """A number (m,) for each unordered pair of n records."""
     return ends.min(axis=1, initial=n) * n + ends.max(axis=1, initial=0)
+
+
+def _are_among(codes: Positions, known: Positions) -> Flags:
+    """Whether numbers (m,) are among sorted ones."""
+    if not known.size:
+        return np.zeros(codes.size, np.bool_)
+    return np.equal(known[np.minimum(np.searchsorted(known, codes), known.size - 1)], codes)

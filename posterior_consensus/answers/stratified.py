@@ -34,7 +34,7 @@ class Share(NamedTuple):
 
 
 class StratifiedAnswers:
-    """Answers 0, 1 or NaN on pairs of strata; the mean score of a stratum stands for one answer more.
+    """Answers 0, 1 or NaN on pairs of strata; the mean score of a stratum, or `prior`, stands for one answer more.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class StratifiedAnswers:
         the share.
     """
 
-    def __init__(self, stratum: Positions, match: Floats, n_pairs: Any, score: Any) -> None:
+    def __init__(self, stratum: Positions, match: Floats, n_pairs: Any, score: Any, prior: Any = None) -> None:
         known = ~np.isnan(match)
         self._n_pairs, score = np.asarray(n_pairs, np.float64), np.asarray(score, np.float64)
         self.number = np.bincount(stratum[known], minlength=score.size)
         matches = np.bincount(stratum[known], match[known], score.size)
         least = np.maximum(self.number, 1)
         self.share = np.where(self.number > 0, matches / least, score)
-        self.centre = (matches + np.clip(score, _UNSURE, 1 - _UNSURE)) / (self.number + 1)
+        self.centre = (matches + np.clip(score if prior is None else prior, _UNSURE, 1 - _UNSURE)) / (self.number + 1)
         left = 1.0 - np.minimum(self.number / np.maximum(self._n_pairs, 1), 1.0)
         self.spread = left * self.centre * (1 - self.centre) / least
 

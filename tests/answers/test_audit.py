@@ -139,9 +139,10 @@ def test_rates_along_the_threshold_are_the_truth_where_all_pairs_are_answered(pa
         n_joined = (np.bincount(labels) * (np.bincount(labels) - 1)).sum() / 2
         assert_allclose([row["precision"], row["recall"]], [true, true * n_joined / n_seen])
         assert row["f1_low"] == pytest.approx(row["f1"])
-    assert chosen.gain == chosen.table["gain"].max() and chosen.gain_interval == pytest.approx((chosen.gain,) * 2)
+    assert chosen.tau == chosen.table["gain_low"].idxmax() and chosen.gain_interval == pytest.approx((chosen.gain,) * 2)
     before = 2 * found.precision * found.recall / (found.precision + found.recall)
     assert chosen.gain == pytest.approx(chosen.table["f1"].max() - before)
+    assert "do not show" not in str(chosen)
 
 
 def test_rates_of_another_partition_are_means_over_the_pairs_that_it_joins(rng):
