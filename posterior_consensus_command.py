@@ -36,6 +36,12 @@ names all records. --must-link and --cannot-link are tables of pairs too, such a
 
   posterior-consensus pairs.parquet --items records.parquet --threshold 0.5 -o clusters.csv
 
+How many of these clusters are wrong, a clerk's answers say: --audit writes pairs with the fields of --items, the clerk
+fills in the column 'match', 1 or 0, and --answers with the same files and options prints error rates with intervals:
+
+  posterior-consensus pairs.csv --items records.csv --audit sample.csv
+  posterior-consensus pairs.csv --items records.csv --answers sample.csv
+
 Independent runs of a clustering program are a table with a column for each run and a row for each item, named by its
 first column, a file of items and labels for each run, or a long table with a row for each item and run:
 
@@ -154,6 +160,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="1|NAMES",
         help="scored pairs: at most one record of each data set in a cluster, or of those named, as a,b",
     )
+    add(
+        "--audit",
+        type=Path,
+        metavar="FILE.csv",
+        help="scored pairs: write a sample of 300 pairs for a clerk, see below",
+    )
+    add("--answers", type=Path, metavar="FILE.csv", help="scored pairs: print error rates by a clerk's answers on it")
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
     add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
     add("--figure", type=Path, metavar="FILE", help="write the figure of the summary, as PNG, PDF or SVG by its suffix")

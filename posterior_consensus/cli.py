@@ -42,12 +42,13 @@ from posterior_consensus.sources.formats import (
     names_of,
 )
 from posterior_consensus.sources.layers import as_layers, layer_of
-from posterior_consensus.sources.plain_files import read_numbers
+from posterior_consensus.sources.plain_files import columns_of_file, read_columns, read_numbers
 from posterior_consensus.sources.tables import BY_COLUMN
 from posterior_consensus.sources.where import Where
 from posterior_consensus_command import FAILED, INTERRUPTED, EndedAtOnce, complain, parser
 
 if TYPE_CHECKING:
+    from posterior_consensus.answers.audited import Audit
     from posterior_consensus.ensemble.layers import Layers
     from posterior_consensus.ensemble.samples import Samples
     from posterior_consensus.summary import LayersSummary, PairsSummary, Summary
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 _OPTIONS = {"var_name": "--var", "keys": "--var", "layer_dim": "--layers", "tau": "--threshold"}  # by another name
 _OPTIONS |= dict.fromkeys(("data", "draws"), "the file")
 _PAIR_FILES = ("items", "must_link", "cannot_link")
+_OF_AUDIT = ("audit", "answers")
 _OF_PAIRS = ("left", "right", "probability", "max_per_source", *_PAIR_FILES)
 _OF_LONG = ("item", "run", "label")
 _OF_RUNS = ("groups", "noise")
@@ -91,13 +93,18 @@ def summarize_files(options: argparse.Namespace) -> int:
     try:
         _check_files(options)
         summary = _summary(options)
+        audited = None if options.answers is None else _audit_of(summary, options).answered(_answers(options))
         wrote = [_wrote(name, path, options, summary) for name, path in _outputs(options).items()]
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         complain(_in_options(str(error), options))
         return 2
-    print(json.dumps(summary_as_json(summary), indent=2) if options.json else _encodable(str(summary)))
+    if options.json:
+        rates = {} if audited is None else {"audit": audited.to_dataframe().to_dict("index")}
+        print(json.dumps(summary_as_json(summary) | _finite(rates), indent=2))
+    else:
+        print(_encodable("\n\n".join(str(one) for one in (summary, audited) if one is not None)))
     if not all(wrote):
         return FAILED
     if summary.interrupted:
@@ -137,6 +144,7 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
     chosen |= {} if options.threshold is None else {"tau": options.threshold}
     searched = {"random_seed": options.random_seed, "progressbar": not (options.quiet or options.json)}
     if options.layers is not None:
+        _check_no_audit(options)
         layers = _layers(options, progressbar=searched["progressbar"])
         if not _are_runs(options):
             _check_burn_in(options.burn_in, layers.samples)
@@ -150,10 +158,29 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
         posterior = clock("draws", read_posterior, data, where, progressbar=searched["progressbar"])
     if isinstance(posterior, ScoredPairs):
         return summarize_pairs(clock, posterior, chosen, searched)
+    _check_no_audit(options)
     samples = posterior.draws.samples
     _check_burn_in(options.burn_in, samples)
     posterior = posterior.take(samples.rows("isel", chain=slice(None), draw=kept))
     return summarize_posterior(clock, posterior, chosen, searched, prob=options.prob)
+
+
+def _check_no_audit(options: argparse.Namespace) -> None:
+    """Refuse audits of draws."""
+    check_left_out("draws, as a clerk answers on scored pairs", **{name: getattr(options, name) for name in _OF_AUDIT})
+
+
+def _audit_of(summary: Any, options: argparse.Namespace) -> Audit:
+    """The sample of pairs, with the fields of the records if these are in a table."""
+    fields, labels = None, summary.partition.labels
+    if options.items is not None:
+        columns = [one for one in columns_of_file(options.items) if one not in ("unique_id", "source_dataset")]
+        fields = read_columns(options.items, columns, columns).set_axis(labels.indexes[labels.dims[0]])
+    return posterior_consensus.audit(summary, fields=fields, random_seed=options.random_seed)
+
+
+def _answers(options: argparse.Namespace) -> pd.DataFrame:
+    return pd.read_csv(options.answers, dtype=str, keep_default_na=False)
 
 
 def _check_no_options_of_draws(options: argparse.Namespace) -> None:
@@ -266,6 +293,8 @@ def _check_files(options: argparse.Namespace) -> None:
     """Refuse files that cannot be read or written before the work and not after it."""
     for path in options.posterior:
         _check_file(path)
+    if options.answers is not None and not options.answers.is_file():
+        raise ValueError(f"--answers must be a file; there is no {str(options.answers)!r}.")
     if _is_file_per_layer(options) and options.layers is None:
         names = ", ".join(repr(str(path)) for path in options.posterior)
         raise ValueError(
@@ -304,7 +333,7 @@ def _has_groups(paths: Sequence[Path]) -> bool:
 
 
 def _outputs(options: argparse.Namespace) -> dict[str, Path]:
-    given = {"report": options.report, "figure": options.figure, "output": options.output}
+    given = {name: getattr(options, name) for name in ("report", "figure", "output", "audit")}
     return {name: path for name, path in given.items() if path is not None}
 
 
@@ -343,7 +372,7 @@ def _check_apart(options: argparse.Namespace) -> None:
     for name, given in (("--weights", options.weights), ("--log-weights", options.log_weights)):
         if given is not None and os.path.exists(given):  # noqa: PTH110 (Path.exists fails on a name that is too long)
             taken[_identity(Path(given))] = f"that of {name}"
-    for name in _PAIR_FILES:
+    for name in (*_PAIR_FILES, "answers"):
         if (path := getattr(options, name)) is not None:
             taken[_identity(path)] = f"that of --{name.replace('_', '-')}"
     with suppress(OSError):  # standard output may be closed
@@ -386,6 +415,10 @@ def _write_output(
 ) -> None:
     if name == "figure":
         save_figure(summary.plot(), path)
+    elif name == "audit":
+        sample = _audit_of(summary, options).sample
+        sample.insert(2, "match", "")
+        sample.to_csv(path, index=False)
     elif (write := format_of(path).write) is not None:
         write(_table_of_items(summary), path)
     else:

@@ -576,6 +576,26 @@ def test_records_in_no_pair_and_constraints_are_files(pairs, tmp_path, capsys):
     assert "that of --items" in capsys.readouterr().err
 
 
+def test_a_clerk_gets_a_file_and_the_answers_give_error_rates(pairs, tmp_path, capsys):
+    codes = {name: f"0{k}" for k, name in enumerate("abcde")}
+    records, sample = tmp_path / "records.csv", tmp_path / "sample.csv"
+    pd.Series(codes, name="code")[::-1].to_csv(records, index_label="unique_id")
+    given = [str(pairs), "--items", str(records), "--quiet"]
+    assert main([*given, "--audit", str(sample)]) == 0
+    table = pd.read_csv(sample, dtype=str, keep_default_na=False)
+    assert set(table["match"]) == {""} and (table["code_first"] == table["first"].map(codes)).all()
+    table.assign(match=(table["joined"] == "True").astype(int)).sample(frac=1, random_state=1).to_csv(sample)
+    capsys.readouterr()
+    assert main([*given, "--answers", str(sample)]) == 0
+    assert "AuditedLinks: 1 joined pair" in capsys.readouterr().out
+    assert printed(capsys, *given, "--answers", sample)["audit"]["precision"]["estimate"] == 1
+    assert main([*given, "--answers", str(tmp_path / "none.csv")]) == 2
+    assert "--answers" in capsys.readouterr().err
+    table.assign(first="z").to_csv(sample)
+    assert main([*given, "--answers", str(sample)]) == 2
+    assert "--answers must be of pairs" in capsys.readouterr().err
+
+
 def test_a_search_that_ctrl_c_ended_is_written_and_exits_so(pairs, tmp_path, capsys, monkeypatch):
     path, output = tmp_path / "many.csv", tmp_path / "clusters.csv"
     rng = np.random.default_rng(1)
@@ -657,6 +677,9 @@ OF_PAIRS = {
     "{pairs} {table} --left a": ["--left", "several files"],
     "{table} --threshold 0.5": ["--threshold is the pair threshold of Binder's loss", "'vi'"],
     "{table} --left a --right b": ["--probability"],
+    "{table} --audit {dir}/sample.csv": ["--audit must be left out", "draws"],
+    "{pairs} --audit {pairs}": ["--audit must be another file"],
+    "{pairs} --answers {dir}/none.csv": ["--answers must be a file", "none.csv"],
     "{dir}/unnamed.csv": ["by --left, --right and --probability."],
 }
 

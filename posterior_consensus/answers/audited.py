@@ -221,8 +221,8 @@ class AuditedLinks(display.Shown):
         that were scored or are joined in the partition audited. A pair that was neither counts as no match.
 
         The threshold has the greatest low end of the interval of its gain in F1, of differences on the same pairs. In
-        simulations, this interval held for about 0.95 of the thresholds chosen; those of precision, recall and F1, which
-        do not allow for the choice, for 0.80 to 1.
+        simulations, this interval held for about 0.95 of the thresholds chosen. Those of precision, recall and F1 do
+        not allow for the choice, and held for 0.80 to 1.
 
         Examples
         --------

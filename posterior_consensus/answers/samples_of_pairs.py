@@ -8,7 +8,7 @@ import pandas as pd
 from posterior_consensus.answers.scored_links import ScoredLinks, named_ends
 from posterior_consensus.runtime.aliases import Floats, Positions
 
-_IN_TEXT = {"0": 0.0, "1": 1.0, "False": 0.0, "True": 1.0, "": np.nan}  # as files have them
+_IN_TEXT = {"": np.nan, "false": 0.0, "true": 1.0}  # as files have them
 
 
 def named_pairs(found: ScoredLinks, ends: Positions, scores: Floats) -> pd.DataFrame:
@@ -51,7 +51,11 @@ def _by_name(sample: pd.DataFrame, table: pd.DataFrame) -> Floats:
     found = np.full(len(sample), np.nan)
     for pair, answer in zip(_names_in_text(table), _zero_or_one(table["match"]), strict=True):
         if pair not in place:
-            raise ValueError(f"`answers` must be of pairs of the sample; got {' and '.join(map(repr, sorted(pair)))}.")
+            got = " and ".join(map(repr, sorted(pair)))
+            raise ValueError(
+                f"`answers` must be of pairs of the sample; got {got}. The same pairs, partition, arguments and seed "
+                "give the same sample."
+            )
         found[place[pair]] = answer
     return found
 
@@ -72,6 +76,8 @@ def _zero_or_one(answers: Any) -> Floats:
 
 
 def _as_number(answer: Any) -> float:
-    if isinstance(answer, str):
-        return _IN_TEXT.get(answer.strip(), np.inf)
-    return float(answer) if isinstance(answer, (bool, np.bool_, int, float, np.number)) else np.inf
+    given = _IN_TEXT.get(answer.strip().lower(), answer) if isinstance(answer, str) else answer
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        return np.inf
