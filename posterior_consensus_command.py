@@ -167,6 +167,7 @@ def parser() -> argparse.ArgumentParser:
         help="scored pairs: write a sample of 300 pairs for a clerk, see below",
     )
     add("--answers", type=Path, metavar="FILE.csv", help="scored pairs: print error rates by a clerk's answers on it")
+    add("--max-cluster-size", type=int, metavar="N", help="scored pairs: at most N records in a cluster")
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
     add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
     add("--figure", type=Path, metavar="FILE", help="write the figure of the summary, as PNG, PDF or SVG by its suffix")

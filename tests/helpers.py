@@ -162,8 +162,8 @@ def scored_pairs(n_items, pairs, unscored=0.0, names=None, **constraints):
     scored = sparse.coo_array((np.tile(values, 2), ends), (n_items, n_items)).tocsr()
     scored.sort_indices()
     coords = xr.Coordinates() if names is None else xr.Coordinates({"record": names})
-    kept = {name: one if name == "data_set" else np.array(one, np.int64) for name, one in constraints.items()}
-    return ScoredPairs(Items(n_items, "record", coords), scored, unscored, PairConstraints(**kept))
+    pairs = {name: np.array(one, np.int64) for name, one in constraints.items() if name.endswith("_link")}
+    return ScoredPairs(Items(n_items, "record", coords), scored, unscored, PairConstraints(**constraints | pairs))
 
 
 def random_scored_pairs(rng, n_items):
@@ -185,6 +185,8 @@ def random_scored_pairs(rng, n_items):
                 own = np.flatnonzero((allowed == k) & (data_set >= 0))
                 data_set[np.delete(own, np.unique(data_set[own], return_index=True)[1])] = -1
             constraints["data_set"] = data_set
+        if rng.random() < 0.4:
+            constraints["max_cluster_size"] = max(int(rng.integers(1, 5)), *np.bincount(allowed))
     return scored_pairs(n_items, dict(zip(some, values, strict=True)), unscored, **constraints), tau
 
 
@@ -199,6 +201,9 @@ def keeps(partitions, constraints):
         for one, other in np.argwhere(np.triu(np.ones((partitions.shape[1],) * 2, bool), 1)):
             if constraints.data_set[one] == constraints.data_set[other] >= 0:
                 kept &= partitions[:, one] != partitions[:, other]
+    if constraints.max_cluster_size is not None:
+        largest = np.array([np.bincount(labels).max() for labels in partitions])
+        kept &= largest <= constraints.max_cluster_size
     return kept
 
 
@@ -244,5 +249,7 @@ def weight_of(component, labels):
 def greatest_weight(component):
     """The most that a partition of a small component joins."""
     partitions = np.concatenate(list(enumerate_partitions(component.n_groups)))
+    largest = np.array([np.bincount(labels, component.sizes).max() for labels in partitions])
+    partitions = partitions[largest <= component.limit]
     first, second = np.triu_indices(component.n_groups, 1)
     return float((partitions[:, first] == partitions[:, second]).dot(component.weights()[first, second]).max())

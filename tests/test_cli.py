@@ -572,6 +572,8 @@ def test_records_in_no_pair_and_constraints_are_files(pairs, tmp_path, capsys):
     for names, expected in (("1", 4), ("y", 3), ("x,y", 4)):
         found = printed(capsys, *with_all, "--threshold", "0.1", "--max-per-source", names)
         assert found["n_clusters"] == expected
+    found = printed(capsys, *with_all, "--threshold", "0.1", "--max-cluster-size", "2")
+    assert found["n_clusters"] == 4 and any("that keeps the constraints" in one for one in found["findings"])
     assert main([*map(str, with_all), "--output", str(tmp_path / "records.csv")]) == 2
     assert "that of --items" in capsys.readouterr().err
 
@@ -672,6 +674,7 @@ OF_PAIRS = {
     "{dir}/other.csv --left one --right two --probability p": ["'two'", "'other'"],
     "{dir}/other.csv --left one --right other --probability p --max-per-source 2": ["--max-per-source must", "2"],
     "{dir}/other.csv --left one --right other --probability p --max-per-source z": ["per-source needs", "--items"],
+    "{pairs} --max-cluster-size 0": ["--max-cluster-size must", "positive", "got 0"],
     "{pairs} --items {dir}/none.csv": ["--items must", "none.csv"],
     "{pairs} --must-link {table}": ["--left", "--must-link"],
     "{pairs} {table} --left a": ["--left", "several files"],

@@ -13,7 +13,7 @@ from posterior_consensus.answers.loss_parameter import loss_path
 from posterior_consensus.answers.samples_of_pairs import answers_on
 from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.answers.stratified import Share, StratifiedAnswers
-from posterior_consensus.ensemble.scored_pairs import PairConstraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.results import display
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, check_share
@@ -162,7 +162,7 @@ class AuditedLinks(display.Shown):
         new = [self.audit._ends[self.match == value] for value in (1, 0)]
         old = source.constraints.must_link, source.constraints.cannot_link
         must, cannot = (np.concatenate(pair) for pair in zip(old, new, strict=True))
-        return replace(scores, constraints=PairConstraints(must, cannot, source.constraints.data_set))
+        return replace(scores, constraints=replace(source.constraints, must_link=must, cannot_link=cannot))
 
     def _recalibrated(self) -> ScoredPairs:
         """Scores that agree with the answers."""

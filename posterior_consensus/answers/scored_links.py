@@ -50,6 +50,8 @@ class ScoredLinks(Stored):
     data_set : xarray.DataArray or None
         Number of each record's data set, of which a cluster has at most one record; -1 for any number. None if clusters
         may have any number of all.
+    max_cluster_size : int or None
+        The most records that a cluster may have.
     """
 
     _figure = "links.plot_links"
@@ -61,6 +63,7 @@ class ScoredLinks(Stored):
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("scored_link_cluster_names"))
     decided: xr.Dataset = field(metadata=stored_as.table("decided_{}", ("first", "second", "together")))
     data_set: xr.DataArray | None = field(default=None, metadata=stored_as.array("scored_link_data_set", of_items=True))
+    max_cluster_size: int | None = field(default=None, metadata=stored_as.number("scored_links_max_cluster_size"))
 
     @property
     def tau(self) -> float:
@@ -306,7 +309,8 @@ class ScoredLinks(Stored):
         together = self.decided["together"].values.astype(np.bool_)
         data_set = None if self.data_set is None else self.data_set.values
         items = Items.along(self.cluster, str(self.cluster.dims[0]))
-        return ScoredPairs(items, scored, self.unscored, PairConstraints(pairs[together], pairs[~together], data_set))
+        constraints = PairConstraints(pairs[together], pairs[~together], data_set, self.max_cluster_size)
+        return ScoredPairs(items, scored, self.unscored, constraints)
 
     @property
     def n_by_size(self) -> pd.Series:
@@ -393,4 +397,5 @@ def scored_links(
             }
         ),
         data_set=None if data_set is None else source.items.array(data_set, "data_set"),
+        max_cluster_size=constraints.max_cluster_size,
     )

@@ -225,7 +225,7 @@ class _Changes:
         ends = np.concatenate([rows[own], apart]), np.concatenate([columns[own], from_them])
         values = np.concatenate([listed.data[own], np.full(apart.size, -np.inf)])
         table = sparse.csr_array((values, ends), (members.size, members.size))  # adds up: minus infinity stays
-        component = Component.of(table, self.sizes[members], self.default)
+        component = Component.of(table, self.sizes[members], self.default, self.forbidden.limit)
         order = np.argsort(place[one], kind="stable")
         pairs = np.stack([place[one], place[other]])[:, order]
         pairs_of = np.searchsorted(pairs[0], starts)
@@ -257,7 +257,8 @@ class _Changes:
         own = self.clusters[both]
         now = float(weights[own[:, np.newaxis] == own].sum()) / 2  # no cluster is in two blocks
         at = int(np.searchsorted(first, one)), int(np.searchsorted(second, other))
-        return now - decisions.join_two(of_first, of_second, between, *at, now - at_most)
+        limits = self.sizes[both], self.forbidden.limit
+        return now - decisions.join_two(of_first, of_second, between, *limits, *at, now - at_most)
 
     def _weights(self, groups: Integers) -> Floats:
         """Weights between some groups; 0 of a group itself, and minus infinity of those that must be apart."""
@@ -316,9 +317,7 @@ class _Changes:
     @cached_property
     def _forbidden_clusters(self) -> Forbidden:
         """Groups, and after them clusters, that must be apart."""
-        both = sparse.vstack([sparse.eye_array(self.clusters.size), self._table.T], format="csr")
-        pairs, sets = (both @ self.forbidden.pairs @ both.T).tocsr(), (both @ self.forbidden.sets).tocsr()
-        return Forbidden(pairs, sets)
+        return self.forbidden.with_clusters(self.clusters)
 
     def _link(self, group: Integers, cluster: Integers) -> Floats:
         """Sum of a group's weights with the other groups of a cluster; minus infinity if it must be apart from one."""

@@ -88,7 +88,8 @@ def _best_of_parts(
     for own in np.split(order, np.flatnonzero(np.diff(part_of[order])) + 1):
         if own.size == 1:
             continue
-        part, known = rest.of_groups(own), canonical_labels(labels[own])
+        part = rest.of_groups(own)
+        known = canonical_labels(part.of_few(canonical_labels(labels[own])))
         if own.size <= components.MOST:
             best, left = _enumerated(part), 0.0
         elif own.size <= _SMALLER * n_groups:
@@ -103,8 +104,7 @@ def _best_of_parts(
 def _enumerated(part: Component) -> npt.NDArray[np.int32]:
     """First member of each one's cluster in the best partition of few groups."""
     clusters = np.empty(part.n_groups, np.int32)
-    arrays = part.indptr, part.indices, part.excess, part.sizes, float(part.default)
-    components.solve_components(0, 1, np.array([0, part.n_groups]), *arrays, clusters)
+    components.solve_components(0, 1, np.array([0, part.n_groups]), *part, clusters)
     return clusters
 
 
@@ -117,7 +117,9 @@ def _branched(part: Component, labels: Labels, budget: Budget, step: float) -> t
     search = BranchAndBound(np.maximum(-weights, 0.0), np.maximum(weights, 0.0), labels, step, budget)
     for _ in search.steps():
         pass
-    return search.labels, part.most - part.value(search.labels) - search.bound
+    if not part.is_too_large(search.labels).any():  # which branch and bound does not know
+        labels = search.labels
+    return labels, part.most - part.value(labels) - search.bound
 
 
 class StarBound:
@@ -130,7 +132,8 @@ class StarBound:
         n, most = component.n_groups, component.most
         self._component, self._labels = component, labels
         sizes = component.sizes.astype(np.float64)
-        self._graph = Graph(component.indptr, component.indices, component.excess, sizes, float(component.default), 0.0)
+        arrays = component.indptr, component.indices, component.excess, sizes
+        self._graph = Graph(*arrays, float(component.default), 0.0, component.limit)
         listed = component.indices.size // 2
         room = 2 * listed + n
         while room < _ROOM * listed + _ROOM_A_GROUP * n and memory.fits(2 * _BYTES_A_PLACE * room):
@@ -193,6 +196,6 @@ class StarBound:
         joined, apart = reduced >= gap, reduced <= -gap
         group = connected(first[joined], second[joined], n)
         one, other = group[first[apart]], group[second[apart]]
-        if np.any(one == other):
+        if np.any(one == other) or self._component.is_too_large(group).any():
             return None
         return self._component.contracted(group, one, other), group

@@ -152,8 +152,9 @@ def consensus_partition(
     Scored pairs are searched by component: items are connected if their similarity exceeds the pair threshold tau, and
     some optimum has no cluster across components. Components of up to 14 items are solved by comparing all their
     partitions, larger ones are searched and bounded. The lower bound is the sum of their bounds, and `info` says which
-    are not proven. `must_link`, `cannot_link` and `max_per_source` hold. Under Binder's loss without a number of
-    clusters, so are draws of many small clusters, as of linked records, at any number of items.
+    are not proven. `must_link`, `cannot_link`, `max_per_source` and `max_cluster_size` hold; the bound of large
+    components does not know the last, so that their proofs are rarer. Under Binder's loss without a number of clusters,
+    so are draws of many small clusters, as of linked records, at any number of items.
 
     With Binder's loss and at most 5,000 items, other results have a lower bound of the minimum expected loss over all
     partitions too, and the optimality gap, but not after a search that was stopped, or that took more than half of

@@ -36,9 +36,11 @@ class PairConstraints:
     # (n_items,): number of each item's data set, of which a cluster has at most one item; -1 for an item that any
     # cluster may have. None if clusters may have any number.
     data_set: npt.NDArray[np.int32] | None = None
+    max_cluster_size: int | None = None  # most items of a cluster; None for any number
 
     def __bool__(self) -> bool:
-        return self.data_set is not None or self.must_link.size + self.cannot_link.size > 0
+        is_limited = self.data_set is not None or self.max_cluster_size is not None
+        return is_limited or self.must_link.size + self.cannot_link.size > 0
 
     def groups(self, n_items: int) -> npt.NDArray[np.int32]:
         """Group (n_items,) of each item: items of a group must be in one cluster."""
@@ -50,7 +52,9 @@ class PairConstraints:
         place = np.full(n_items, -1, np.int64)
         place[at] = np.arange(at.size)
         must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in (place[self.must_link], place[self.cannot_link]))
-        return PairConstraints(must, cannot, None if self.data_set is None else self.data_set[at])
+        return PairConstraints(
+            must, cannot, None if self.data_set is None else self.data_set[at], self.max_cluster_size
+        )
 
     def first_broken(self, labels: Labels) -> tuple[int, int] | None:
         """Positions of two items whose clusters break a constraint; None if none does."""
@@ -58,18 +62,26 @@ class PairConstraints:
             broken = np.flatnonzero((labels[pairs[:, 0]] == labels[pairs[:, 1]]) == joined)
             if broken.size:
                 return int(pairs[broken[0], 0]), int(pairs[broken[0], 1])
-        if self.data_set is None:
-            return None
-        known = np.flatnonzero(self.data_set >= 0)
-        order = known[np.lexsort((known, self.data_set[known], labels[known]))]
-        same = (np.diff(labels[order]) == 0) & (np.diff(self.data_set[order]) == 0)
-        return None if not same.any() else (int(order[same.argmax()]), int(order[same.argmax() + 1]))
+        if self.data_set is not None:
+            known = np.flatnonzero(self.data_set >= 0)
+            order = known[np.lexsort((known, self.data_set[known], labels[known]))]
+            same = (np.diff(labels[order]) == 0) & (np.diff(self.data_set[order]) == 0)
+            if same.any():
+                return int(order[same.argmax()]), int(order[same.argmax() + 1])
+        if self.max_cluster_size is not None:
+            large = np.flatnonzero(np.bincount(labels) > self.max_cluster_size)
+            if large.size:
+                one, other = np.flatnonzero(labels == large[0])[:2]
+                return int(one), int(other)
+        return None
 
     def why_apart(self, one: int, other: int) -> str:
         """Why two items must not be in one cluster, in words that follow "which"."""
         if self.data_set is not None and self.data_set[one] == self.data_set[other] >= 0:
             return "are of one data set, of which a cluster has at most one item"
-        return "`cannot_link` separates"
+        if (np.sort(self.cannot_link) == sorted((one, other))).all(axis=1).any():
+            return "`cannot_link` separates"
+        return f"are in a cluster larger than `max_cluster_size`, {self.max_cluster_size}"
 
     def in_words(self) -> str:
         """Describe the constraints; empty if there are none."""
@@ -81,6 +93,8 @@ class PairConstraints:
         if self.data_set is not None:
             sets = counted(int(self.data_set.max(initial=-1)) + 1, "data set")
             words.append(f"at most one item of each of {sets} in a cluster")
+        if self.max_cluster_size is not None:
+            words.append(f"at most {counted(self.max_cluster_size, 'item')} in a cluster")
         return "; ".join(words)
 
 

@@ -19,6 +19,7 @@ def solve_components(
     excess: np.ndarray,
     sizes: np.ndarray,
     default: float,
+    limit: float,
     clusters: np.ndarray,
 ) -> None:
     """Write the best partition of each of these components that has at most MOST groups.
@@ -38,6 +39,8 @@ def solve_components(
         Records of each group.
     default : float
         Weight of a pair of records that is not listed.
+    limit : float
+        The most records of a cluster.
     clusters : ndarray of shape (n_groups,), dtype int32
         First group of each group's cluster; written.
     """
@@ -51,10 +54,13 @@ def solve_components(
         if n_groups > MOST:
             continue
         fill_weights(indptr, indices, excess, sizes, default, begin, n_groups, weights)
-        if all_attract(weights, n_groups):
+        is_limited = sizes[begin : begin + n_groups].sum() > limit
+        if not is_limited and all_attract(weights, n_groups):
             clusters[begin : begin + n_groups] = begin
             continue
         sum_weights(weights, n_groups, values)
+        if is_limited:
+            forbid_large(sizes[begin : begin + n_groups], limit, values)
         choose_subsets(n_groups, values, best, chosen)
         left = (1 << n_groups) - 1
         while left:
@@ -106,6 +112,18 @@ def sum_weights(weights, n_groups, values):
             if rest >> j & 1:
                 total += weights[i, j]
         values[subset] = total
+
+
+@inner
+def forbid_large(sizes, limit, values):
+    """Write minus infinity for every subset of these groups that has too many records."""
+    for subset in range(1, 1 << sizes.size):
+        n_records = 0
+        for i in range(sizes.size):
+            if subset >> i & 1:
+                n_records += sizes[i]
+        if n_records > limit:
+            values[subset] = -np.inf
 
 
 @inner

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.components import MOST, fill_weights, sum_weights
+from posterior_consensus.kernels.components import MOST, fill_weights, forbid_large, sum_weights
 
 
 @jit
@@ -16,7 +16,7 @@ def change_decisions(
     first: int,
     last: int,
     starts: np.ndarray,
-    component: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float],
+    component: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float],
     clusters: np.ndarray,
     pairs_of: np.ndarray,
     pairs: np.ndarray,
@@ -50,12 +50,14 @@ def change_decisions(
     weights = np.empty((MOST, MOST))
     values = np.empty(1 << MOST)
     best = np.empty(1 << MOST)
-    indptr, indices, excess, sizes, default = component
+    indptr, indices, excess, sizes, default, limit = component
     for number in range(first, last):
         begin = starts[number]
         n_groups = starts[number + 1] - begin
         fill_weights(indptr, indices, excess, sizes, default, begin, n_groups, weights)
         sum_weights(weights, n_groups, values)
+        if sizes[begin : begin + n_groups].sum() > limit:
+            forbid_large(sizes[begin : begin + n_groups], limit, values)
         choose_all(n_groups, values, best)
         everything = (1 << n_groups) - 1
         now = 0.0
@@ -98,7 +100,16 @@ def choose_all(n_groups, values, best):
 
 
 @jit
-def join_two(weights: np.ndarray, others: np.ndarray, between: np.ndarray, one: int, other: int, most: float) -> float:
+def join_two(
+    weights: np.ndarray,
+    others: np.ndarray,
+    between: np.ndarray,
+    sizes: np.ndarray,
+    limit: float,
+    one: int,
+    other: int,
+    most: float,
+) -> float:
     """The largest sum of weights within two sets if a group of each is joined; `most` if none is larger.
 
     No pair between the sets has a positive weight.
@@ -109,6 +120,10 @@ def join_two(weights: np.ndarray, others: np.ndarray, between: np.ndarray, one: 
         Weights within each set of at most MOST groups.
     between : ndarray of shape (n_groups, n_others)
         Weights between the sets; minus infinity for pairs that must be apart.
+    sizes : ndarray of shape (n_groups + n_others,)
+        Records of each group.
+    limit : float
+        The most records of a cluster.
     one, other : int
         The two groups, one of each set.
     most : float
@@ -119,6 +134,8 @@ def join_two(weights: np.ndarray, others: np.ndarray, between: np.ndarray, one: 
     best, more_best = np.empty(1 << n_groups), np.empty(1 << n_others)
     sum_weights(weights, n_groups, values)
     sum_weights(others, n_others, more_values)
+    forbid_large(sizes[:n_groups], limit, values)
+    forbid_large(sizes[n_groups:], limit, more_values)
     choose_all(n_groups, values, best)
     choose_all(n_others, more_values, more_best)
     everything, all_others = (1 << n_groups) - 1, (1 << n_others) - 1
@@ -128,17 +145,22 @@ def join_two(weights: np.ndarray, others: np.ndarray, between: np.ndarray, one: 
         if not part >> one & 1 or own + more_best[all_others] + between[one, other] <= most:
             continue
         across[:] = 0.0
+        room = limit
         for i in range(n_groups):
             if part >> i & 1:
                 across += between[i]
+                room -= sizes[i]
         for more in range(1 << n_others):
             if not more >> other & 1:
                 continue
             total = own + more_values[more] + more_best[all_others ^ more]
             if total + across[other] <= most:
                 continue
+            n_records = 0
             for j in range(n_others):
                 if more >> j & 1:
                     total += across[j]
-            most = max(most, total)
+                    n_records += sizes[n_groups + j]
+            if n_records <= room:
+                most = max(most, total)
     return most

@@ -26,6 +26,7 @@ class Graph(NamedTuple):
     sizes: np.ndarray  # (n,), float64
     default: float  # at most 0
     rounding: float  # differences of weight that are smaller mean nothing
+    limit: float  # most that the sizes in a cluster add up to
 
 
 class Clusters(NamedTuple):
@@ -167,6 +168,12 @@ def _weight_in(graph, state, i, k):
 
 
 @inner
+def _fits(graph, state, i, k):
+    """Whether item i may be in cluster k."""
+    return state.labels[i] == k or state.mass[k] + graph.sizes[i] <= graph.limit
+
+
+@inner
 def _best_place(graph, state, i):
     """Return what item i weighs where it is, the cluster where it weighs most, -1 for an empty one, and that weight."""
     number = _sum_pulls(graph, state, i, 0)
@@ -176,7 +183,7 @@ def _best_place(graph, state, i):
     for at in range(number):
         k = state.met[at]
         weight = _weight_in(graph, state, i, k)
-        if weight > best:
+        if weight > best and _fits(graph, state, i, k):
             target, best = k, weight
     _forget_pulls(state, number)
     return present, target, best
@@ -230,7 +237,7 @@ def _best_partner(graph, state, k, by_mean):
     partner, best = -1, 0.0
     for at in range(number):
         c = state.met[at]
-        if c != k:
+        if c != k and state.mass[k] + state.mass[c] <= graph.limit:
             pairs = state.mass[k] * state.mass[c]
             weight = state.pull[c] + graph.default * pairs
             if weight > graph.rounding:
@@ -419,6 +426,8 @@ def _perturb(graph, state, items, target):
         i = items[place]
         if target == _APART:
             _push(state, i)
+        elif target >= 0 and not _fits(graph, state, i, target):
+            target = _ANEW
         number = _sum_pulls(graph, state, i, 0)
         if target >= 0:
             gain += _weight_in(graph, state, i, target)

@@ -25,12 +25,15 @@ class Component(NamedTuple):
     excess: Floats  # weight of each listed pair less what it has by default
     sizes: npt.NDArray[np.int64]  # (n_groups,): number of records of each group
     default: float  # weight of a pair of records that is not listed, at most 0
+    limit: float = np.inf  # most records of a cluster
 
     @classmethod
-    def of(cls, table: sparse.csr_array, sizes: npt.NDArray[np.int64], default: float) -> Component:
+    def of(
+        cls, table: sparse.csr_array, sizes: npt.NDArray[np.int64], default: float, limit: float = np.inf
+    ) -> Component:
         """Take the excess weights from a sparse array (n_groups, n_groups), symmetric."""
         table.sort_indices()
-        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, sizes, default)
+        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, sizes, default, limit)
 
     @property
     def n_groups(self) -> int:
@@ -65,6 +68,14 @@ class Component(NamedTuple):
         """Sum of the positive weights, which no partition exceeds."""
         return float(np.maximum(self.listed_weights, 0.0).sum()) / 2
 
+    def of_few(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Labels (n_groups,) from 0 on with the groups of clusters that are too large alone."""
+        return np.where(self.is_too_large(labels), labels.size + np.arange(labels.size), labels)
+
+    def is_too_large(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Whether each group's cluster in labels (n_groups,) from 0 on has more records than it may."""
+        return np.bincount(labels, self.sizes)[labels] > self.limit
+
     def without_losses(self, labels: npt.NDArray[Any]) -> Labels:
         """Canonical labels without pairs that cost more together than one of the two can gain from all others.
 
@@ -83,7 +94,7 @@ class Component(NamedTuple):
     def of_groups(self, own: npt.NDArray[np.intp]) -> Component:
         """Some of the groups, by position."""
         table = sparse.csr_array((self.excess, self.indices, self.indptr), (self.n_groups, self.n_groups))
-        return Component.of(table[own][:, own].tocsr(), self.sizes[own], self.default)
+        return Component.of(table[own][:, own].tocsr(), self.sizes[own], self.default, self.limit)
 
     def contracted(
         self, group: npt.NDArray[np.int32], one: npt.NDArray[np.int32], other: npt.NDArray[np.int32]
@@ -93,7 +104,7 @@ class Component(NamedTuple):
         rows, columns = group[self.rows], group[self.indices]
         between = rows != columns
         merged = sparse.coo_array((self.excess[between], (rows[between], columns[between])), (n, n)).tocsr()
-        found = Component.of(merged, np.bincount(group, self.sizes).astype(np.int64), self.default)
+        found = Component.of(merged, np.bincount(group, self.sizes).astype(np.int64), self.default, self.limit)
         weights, rows = found.listed_weights, found.rows
         gains = np.bincount(rows, np.maximum(weights, 0.0), n)
         keys = np.concatenate([one.astype(np.int64) * n + other, other.astype(np.int64) * n + one])

@@ -80,6 +80,7 @@ class Decomposition(Problem):
             pairs.excess[own],
             pairs.sizes[first:last],
             pairs.default,
+            pairs.limit,
         )
 
     def of(self, numbers: Positions | slice = slice(None)) -> Iterator[tuple[Component, slice]]:
@@ -90,8 +91,7 @@ class Decomposition(Problem):
         """First member of each member's cluster, the best in small components, and itself in large ones."""
         clusters = np.arange(self.members.size, dtype=np.int32)
         pairs = self.pairs
-        arrays = self.starts, pairs.indptr, pairs.indices, pairs.excess, pairs.sizes, pairs.default, clusters
-        in_blocks(kernels.solve_components, 0, len(self), *arrays, work=_WORK)
+        in_blocks(kernels.solve_components, 0, len(self), self.starts, *pairs, clusters, work=_WORK)
         return clusters
 
     def trivial_gaps(self, clusters: npt.NDArray[np.int32], numbers: Positions | slice = slice(None)) -> Floats:
@@ -228,8 +228,7 @@ def _decomposition(
     pays = np.bincount(rows[linked], weights[linked], n)
     one, other = shared.within(component_of, several)
     never = -(np.minimum(pays[one], pays[other]) + 1.0)
-    if one.size:
-        own[own] = ~shared.at(rows[own], columns[own])
+    own[own] = ~shared.at(rows[own], columns[own])
     all_rows, all_columns = np.concatenate([rows[own], one]), np.concatenate([columns[own], other])
     all_weights = np.concatenate([weights[own], never]) - default * (sizes[all_rows] * sizes[all_columns])
     listed = sparse.csr_array((all_weights, (place[all_rows], place[all_columns])), (members.size, members.size))
@@ -239,7 +238,7 @@ def _decomposition(
         groups=groups,
         members=members,
         starts=starts,
-        pairs=Component.of(listed, sizes[members], default),
+        pairs=Component.of(listed, sizes[members], default, shared.limit),
         component_of=component_of,
         step=step,
         constrained=bool(constraints),
@@ -271,6 +270,8 @@ class Forbidden(NamedTuple):
 
     pairs: sparse.csr_array  # (n_groups, n_groups): groups of records that must not be linked, in both directions
     sets: sparse.csr_array  # (n_groups, n_sets): groups by data sets
+    sizes: npt.NDArray[np.int64]  # (n_groups,): number of records of each group
+    limit: float  # most records of a cluster
 
     @classmethod
     def of(cls, constraints: PairConstraints, groups: npt.NDArray[np.int32]) -> Forbidden:
@@ -282,16 +283,27 @@ class Forbidden(NamedTuple):
         own = constraints.data_set[known] if constraints.data_set is not None else known
         n_sets = int(own.max(initial=-1)) + 1
         sets = sparse.csr_array((np.ones(known.size, np.int32), (groups[known], own)), (n, n_sets))
-        return cls(sparse.csr_array((np.ones(2 * one.size, np.int32), ends), (n, n)), sets)
+        pairs = sparse.csr_array((np.ones(2 * one.size, np.int32), ends), (n, n))
+        limit = np.inf if constraints.max_cluster_size is None else float(constraints.max_cluster_size)
+        return cls(pairs, sets, np.bincount(groups), limit)
 
     def at(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which of these pairs must be apart."""
-        found = np.zeros(rows.size, np.bool_)
+        found = self.sizes[rows] + self.sizes[columns] > self.limit
         if self.pairs.nnz and rows.size:
             found |= np.asarray(self.pairs[rows, columns]).ravel() > 0
         if self.sets.nnz and rows.size:
             found |= self.sets[rows].multiply(self.sets[columns]).sum(axis=1) > 0
         return found
+
+    def with_clusters(self, clusters: npt.NDArray[Any]) -> Forbidden:
+        """The same of the groups, and after them of their clusters (n_groups,), which have what their groups have."""
+        n = clusters.size
+        table = sparse.csr_array((np.ones(n), clusters, np.arange(n + 1)))
+        both = sparse.vstack([sparse.eye_array(n), table.T], format="csr")
+        pairs, sets = (both @ self.pairs @ both.T).tocsr(), (both @ self.sets).tocsr()
+        sizes = np.concatenate([self.sizes, np.bincount(clusters, self.sizes).astype(np.int64)])
+        return Forbidden(pairs, sets, sizes, self.limit)
 
     def linked(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any], weights: Floats) -> npt.NDArray[np.bool_]:
         """Which pairs a union would pay for: of positive weight, unless they must be apart."""
@@ -302,7 +314,7 @@ class Forbidden(NamedTuple):
     def within(
         self, component_of: npt.NDArray[np.int32], several: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """All of these pairs within the components of several groups, in both directions."""
+        """The pairs of `pairs` and `sets` within the components of several groups, in both directions."""
         one, other = self.pairs.tocoo().coords
         kept = (component_of[one] == component_of[other]) & several[component_of[one]]
         keys = np.unique(one[kept].astype(np.int64) * component_of.size + other[kept])

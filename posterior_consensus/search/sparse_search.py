@@ -81,11 +81,10 @@ def _divided(component: Component, labels: Labels) -> Labels:
     own[own] = labels[members[rows[own]]] == labels[members[columns[own]]]
     ends = rows[own], columns[own]
     table = sparse.csr_array((component.excess[own], ends), (members.size, members.size))
-    part = Component.of(table, component.sizes[members], component.default)
+    part = Component.of(table, component.sizes[members], component.default, component.limit)
     starts = np.flatnonzero(np.diff(labels[members], prepend=-1, append=-1))
     first = np.empty(members.size, np.int32)
-    arrays = part.indptr, part.indices, part.excess, part.sizes, float(part.default)
-    solve_components(0, starts.size - 1, starts, *arrays, first)
+    solve_components(0, starts.size - 1, starts, *part, first)
     divided = labels.astype(np.int64)
     divided[members] = labels.size + first
     return canonical_labels(divided)
@@ -122,7 +121,8 @@ class _Search:
         self._n = sizes.size
         self.rounding = ROUNDING * float(np.abs(excess).sum())
         self._graph = kernels.Graph(
-            component.indptr, component.indices, excess, sizes, float(component.default), self.rounding
+            *(component.indptr, component.indices, excess, sizes, float(component.default), self.rounding),
+            component.limit,
         )
         self._state = kernels.no_clusters(self._n)
         self._room = np.empty(self._n, np.int32)
@@ -161,7 +161,9 @@ class _Search:
         return self.descend(np.full(self._n, -1, np.int32), self._rng.permutation(self._n))
 
     def descend(self, labels: Labels, order: npt.NDArray[Any] | None = None) -> _Optimum:
-        """Move and merge until nothing gains."""
+        """Move and merge until nothing gains; groups of clusters that are too large are placed anew."""
+        if order is None:
+            labels = np.where(self._component.is_too_large(labels), -1, labels)
         kernels.load(self._graph, self._state, labels)
         return self._settled(np.arange(self._n) if order is None else order)
 

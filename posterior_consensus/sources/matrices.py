@@ -51,6 +51,7 @@ def as_pair_similarity(
     must_link: Any = None,
     cannot_link: Any = None,
     max_per_source: int | Sequence[Hashable] | Mapping[Hashable, int | None] | None = None,
+    max_cluster_size: int | None = None,
     item_dim: str | None = None,
     missing: Literal["pairwise"] | None = None,
     var_name: str | None = None,
@@ -93,6 +94,8 @@ def as_pair_similarity(
     max_per_source : 1, list, dict or None
         Whether a cluster may have only one record of each data set; or of those in a list, or of those that a dict
         maps to 1. Other records are free, and so are those without a data set.
+    max_cluster_size : int, optional
+        The most records of a cluster. Any number by default.
     item_dim : str, optional
         Name of the items' dimension. By default the DataArray's first dimension or the name of the DataFrame's index,
         else "item". With `missing`, by default the name of the DataFrame's columns, unless it is "sample".
@@ -196,7 +199,10 @@ def as_pair_similarity(
         var_name=var_name, sample_dims=sample_dims, item_dim=item_dim, weights=weights, log_weights=log_weights
     )
     table = {"left": left, "right": right, "probability": probability}
-    limits = {"must_link": must_link, "cannot_link": cannot_link, "max_per_source": max_per_source}
+    limits = {
+        **{"must_link": must_link, "cannot_link": cannot_link},
+        **{"max_per_source": max_per_source, "max_cluster_size": max_cluster_size},
+    }
     of_pairs = {**table, "items": items, "unscored": unscored or None}
     if missing is not None:
         if missing != "pairwise":

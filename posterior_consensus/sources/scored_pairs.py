@@ -143,6 +143,7 @@ def with_constraints(
     must_link: Any = None,
     cannot_link: Any = None,
     max_per_source: Any = None,
+    max_cluster_size: Any = None,
     left: Any = None,
     right: Any = None,
 ) -> ScoredPairs:
@@ -156,9 +157,12 @@ def with_constraints(
             ("cannot_link", own.cannot_link, cannot_link),
         )
     )
-    constraints = PairConstraints(
-        must, cannot, own.data_set if max_per_source is None else _data_sets(items, max_per_source)
-    )
+    if max_cluster_size is None:
+        max_cluster_size = own.max_cluster_size
+    elif not is_integer(max_cluster_size) or max_cluster_size < 1:
+        raise ValueError(f"`max_cluster_size` must be a positive number of items, or None; got {max_cluster_size!r}.")
+    data_set = own.data_set if max_per_source is None else _data_sets(items, max_per_source)
+    constraints = PairConstraints(must, cannot, data_set, max_cluster_size)
     constrained = replace(pairs, constraints=constraints)
     constrained.groups()  # constraints that contradict each other are refused
     return constrained

@@ -104,7 +104,7 @@ def test_says_that_low_scores_were_left_out():
 
 @pytest.mark.parametrize("constraints", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 3), (0, 3)]}])
 def test_stored_links_are_reviewed_alike(constraints):
-    more = {"data_set": np.array([0, -1, 1, 1, 0, 2], np.int32)} if constraints else {}
+    more = {"data_set": np.array([0, -1, 1, 1, 0, 2], np.int32), "max_cluster_size": 5} if constraints else {}
     links = example(unscored=0.25, **constraints, **more)
     back = ScoredLinks.from_dataset(links.to_dataset())
     assert_equal(back, links)

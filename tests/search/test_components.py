@@ -71,6 +71,17 @@ def test_so_it_is_of_many_more(first):
         assert_is_the_optimum(seed)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_of_four_records_at_most_reach_the_loss_of_an_integer_programme(seed):
+    rng = np.random.default_rng(seed)
+    source = scored_pairs(17, connected_entities(rng, 17, 3), 0.05, max_cluster_size=4)
+    best = pc.consensus_partition(source, loss="binder", tau=0.4, **QUIET)
+    least = least_by_programme(source.shared_similarity, 0.4, 4)
+    assert best.info.largest > 14 and np.bincount(best.labels).max() == 4
+    assert best.lower_bound - 1e-9 <= least <= best.expected_loss + 1e-9
+    assert best.expected_loss == pytest.approx(least, abs=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_components_of_forty_records_reach_the_loss_of_an_integer_programme(seed):
@@ -85,19 +96,23 @@ def test_components_of_forty_records_reach_the_loss_of_an_integer_programme(seed
     assert best.expected_loss == pytest.approx(found.expected_loss, abs=1e-9)
 
 
-def least_by_programme(values, tau):
-    """Least expected loss by HiGHS, with an inequality for each triangle that the solution violates."""
+def least_by_programme(values, tau, most=np.inf):
+    """Least expected loss of clusters of at most `most` items by HiGHS, with an inequality for each triangle broken."""
     n = len(values)
     one, other = np.triu_indices(n, 1)
     number = np.zeros((n, n), int)
     number[one, other] = number[other, one] = np.arange(one.size)
     gains = (2 * tau * (1 - values) - 2 * (1 - tau) * values)[one, other]  # of a pair joined
+    items = sparse.csr_array((np.ones(2 * one.size), (np.append(one, other), np.tile(np.arange(one.size), 2))))
     rows = np.empty((0, 3), int)
     while True:
         across = np.arange(len(rows))
         ends = np.repeat(across, 3), rows.ravel()
         table = sparse.csr_array((np.tile([1.0, 1.0, -1.0], len(rows)), ends), (len(rows), one.size))
-        limits = [] if not len(rows) else [LinearConstraint(table, -np.inf, 1.0)]
+        limits = [
+            LinearConstraint(items, -np.inf, most - 1),
+            *([LinearConstraint(table, -np.inf, 1.0)] * bool(len(rows))),
+        ]
         joined = milp(gains, integrality=np.ones(one.size), bounds=Bounds(0, 1), constraints=limits).x > 0.5
         together = np.eye(n, dtype=bool)
         together[one, other] = together[other, one] = joined
@@ -121,6 +136,7 @@ def chain(**constraints):
     [
         ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[2, 0]]}, ["'ann'", "'cid'", "`cannot_link`"]),
         ({"must_link": [[1, 3]], "data_set": np.array([0, 1, 0, 1], np.int32)}, ["'bob'", "'dan'", "one data set"]),
+        ({"must_link": [[0, 1], [1, 2]], "max_cluster_size": 2}, ["'ann'", "'bob'", "`max_cluster_size`, 2"]),
     ],
 )
 def test_constraints_that_contradict_each_other_are_named(constraints, said):
@@ -143,6 +159,7 @@ def test_a_certificate_has_the_bound_of_the_decomposition_and_a_better_partition
         ({"cannot_link": [[1, 2]]}, ["joins 'bob' and 'cid'", "`cannot_link`"]),
         ({"must_link": [[0, 3]]}, ["separates 'ann' and 'dan'", "`must_link`"]),
         ({"data_set": np.array([-1, 2, 2, -1], np.int32)}, ["joins 'bob' and 'cid'", "one data set"]),
+        ({"max_cluster_size": 1}, ["joins 'bob' and 'cid'", "larger than `max_cluster_size`, 1"]),
     ],
 )
 def test_a_partition_that_breaks_a_constraint_has_no_certificate(constraints, said):
@@ -151,9 +168,11 @@ def test_a_partition_that_breaks_a_constraint_has_no_certificate(constraints, sa
 
 @pytest.mark.parametrize("options", [{"n_clusters": 2}, {"method": "hierarchical"}, {"refine": "jacobi"}])
 def test_what_keeps_no_constraints_is_refused_and_else_answers_over_all_pairs(options):
-    free, bound = chain(), chain(cannot_link=[[1, 2]])
+    free = chain()
     ((name, value),) = options.items()
-    check(lambda x: pc.consensus_partition(x, **options, **QUIET), bound, ValueError, [f"{name}={value!r}", "greedy"])
+    for bound in (chain(cannot_link=[[1, 2]]), chain(max_cluster_size=2)):
+        says = [f"{name}={value!r}", "greedy"]
+        check(lambda x: pc.consensus_partition(x, **options, **QUIET), bound, ValueError, says)
     ours, theirs = (pc.consensus_partition(source, **options, **QUIET) for source in (free, PairSimilarity.of(free)))
     np.testing.assert_array_equal(ours.labels, theirs.labels)
     assert ours.expected_loss == pytest.approx(theirs.expected_loss, abs=1e-15)

@@ -32,8 +32,12 @@ def average_linkage(component):
 def test_small_components_are_solved(kind):
     for seed in range(30):
         component = random_component(np.random.default_rng(seed), 8, kind, several=seed % 2 == 1)
+        if seed % 3 == 2:
+            component = component._replace(limit=float(max(3, *component.sizes)))
         most = greatest_weight(component)
-        assert weight_of(component, found(component)) == pytest.approx(most, rel=1e-12), seed
+        labels = found(component)
+        assert weight_of(component, labels) == pytest.approx(most, rel=1e-12), seed
+        assert np.bincount(labels, component.sizes).max() <= component.limit, seed
 
 
 @pytest.mark.parametrize("kind", COMPONENTS)

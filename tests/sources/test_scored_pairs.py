@@ -419,6 +419,8 @@ OPTIONS = {
     "unscored": ({"unscored": 1.5}, ValueError, "`unscored`", "[0, 1]", "got 1.5"),
     "unscored text": ({"unscored": "0"}, TypeError, "`unscored`", "a number; got '0'"),
     "several per source": ({"max_per_source": 2}, ValueError, "`max_per_source` must be 1, a list", "got 2"),
+    "no record in a cluster": ({"max_cluster_size": 0}, ValueError, "`max_cluster_size`", "positive", "got 0"),
+    "half a record": ({"max_cluster_size": 1.5}, ValueError, "`max_cluster_size`", "positive", "got 1.5"),
     "no data sets": ({"max_per_source": 1}, ValueError, "`max_per_source`", "'source_dataset_l'", "`items`"),
     "item_dim": ({"item_dim": "unique_id"}, ValueError, "`item_dim`", "got 'unique_id'"),
     "missing": ({"missing": "pairwise", "items": ["a"]}, ValueError, "`items` must be left out", "missing"),
@@ -505,8 +507,10 @@ def test_a_table_of_text_that_cannot_be_read(tmp_path):
 
 
 def test_it_shows_itself():
-    text = repr(pc.as_pair_similarity(LINKED, items=RECORDS, max_per_source=1, must_link=LINKED[:1], unscored=0.1))
-    for part in ("4 (item)", "2, mean 0.7", "4, taken as 0.1", "1 pair must be together", "2 data sets"):
+    limits = {"max_per_source": 1, "max_cluster_size": 3}
+    text = repr(pc.as_pair_similarity(LINKED, items=RECORDS, **limits, must_link=LINKED[:1], unscored=0.1))
+    said = "1 pair must be together", "2 data sets", "most 3 items"
+    for part in ("4 (item)", "2, mean 0.7", "4, taken as 0.1", *said):
         assert part in text
     assert "not known to be non-matches" in repr(pc.as_pair_similarity(TABLE))
 
