@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit
 
+from posterior_consensus.answers.next_scores import next_scores
 from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.memberships import symmetric
@@ -20,7 +21,7 @@ from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
-from posterior_consensus.runtime.arguments import check_integer
+from posterior_consensus.runtime.arguments import check_count
 
 _LARGEST = 10  # larger clusters are counted together
 _CERTAIN = 2.0**-53  # the least probability of either answer: a score of 0 or 1 has finite odds
@@ -289,15 +290,79 @@ class ScoredLinks(Stored):
         >>> pc.consensus_partition(pairs, loss="binder", random_seed=1).clusters
         {0: ['a', 'b'], 1: ['c'], 2: ['d']}
         """
-        check_integer("n", n)
-        if n < 1:
-            raise ValueError(f"`n` must be a positive number of pairs; got {n}.")
+        check_count("n", n)
         source = self.source
         labels = self.cluster.values
         source.check_keeps(labels)
         found = closest_decisions(source, self.loss, labels, n)
         first = found.is_first
         return self._table(found.pairs[first]).assign(increase=found.increase[first], exact=found.exact[first])
+
+    def to_score(self, n: int = 20) -> pd.DataFrame:
+        """List the pairs without a score that are to be scored first: those whose scores may join clusters.
+
+        Parameters
+        ----------
+        n : int
+            Largest number of pairs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each pair, which the partition separates: names ``first`` and ``second`` of both records, and
+
+            - ``probability``: that the pair matches, by the scored pairs between the same records.
+            - ``decrease``: by how much a better partition is expected to lower the loss once the pair is scored, in the
+              unit of :meth:`review`. The largest is first.
+            - ``first_cluster`` and ``second_cluster``: both clusters.
+
+        Raises
+        ------
+        ValueError
+            If `n` is not positive, if the partition breaks a constraint, or if constraints contradict each other.
+
+        Notes
+        -----
+        A pair that was not scored counts with the probability `unscored`, so that clusters whose records blocking
+        compared in part stay apart. Take a change that joins records A to a cluster D: one record moves, or a whole
+        cluster is joined. Of the t pairs between A and D, s have a score, with the sum S, and m = t - s have none. If
+        these m pairs match, the change lowers the loss by
+
+            G = (b + c) (S + m) - b t - L,
+
+        where b and c are the costs of joining and of separating, and L is the weight (see :meth:`review`) of a record
+        that moves with the rest of its cluster, 0 for a union. It is assumed that all pairs between two clusters match
+        or none does: the m pairs match with probability S / s, the mean score, and if they do not, nothing changes. The
+        decrease for each pair scored is
+
+            (S / s) max(G, 0) / m,
+
+        and a pair has the largest one of the changes that join it. Only changes with a scored pair (s > 0) are looked
+        at, and none that a constraint forbids. Pairs within clusters are not listed: they are joined without a score.
+
+        Examples
+        --------
+        Blocking compared a with b and b with c, but not a with c:
+
+        >>> import pandas as pd
+        >>> import posterior_consensus as pc
+        >>> table = pd.DataFrame({"unique_id_l": ["a", "b"], "unique_id_r": ["b", "c"]})
+        >>> pairs = pc.as_pair_similarity(table.assign(match_probability=[0.9, 0.6]))
+        >>> best = pc.consensus_partition(pairs, loss="binder", random_seed=1)
+        >>> best.clusters
+        {0: ['a', 'b'], 1: ['c']}
+        >>> pc.links(pairs, best).to_score()[["first", "second", "probability", "decrease"]].round(3)
+          first second  probability  decrease
+        0     a      c          0.6      0.72
+        """
+        check_count("n", n)
+        source, labels = self.source, self.cluster.values
+        source.check_keeps(labels)
+        found = next_scores(source, self.loss, labels, n)
+        ends = named_ends(self.cluster, self.names, found.first, found.second)
+        columns = ends | {"probability": found.probability, "decrease": found.decrease}
+        names = ("first", "second", "probability", "decrease", "first_cluster", "second_cluster")
+        return pd.DataFrame({name: columns[name] for name in names})
 
     @property
     def source(self) -> ScoredPairs:
