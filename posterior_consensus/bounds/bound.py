@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Timer
+
+import numpy as np
+import numpy.typing as npt
 
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.results.display import at_least, at_most, with_unit
@@ -85,6 +91,18 @@ class Deadline:
         """Seconds that are left."""
         return max(0.0, self._deadline - time.monotonic())
 
+    @contextmanager
+    def stopping(self) -> Iterator[npt.NDArray[np.uint8]]:
+        """An array (1,) for kernels to look at, which another thread sets to 1 when the time is over."""
+        stop = np.zeros(1, np.uint8)
+        timer = Timer(self.left, stop.fill, (1,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield stop
+        finally:
+            timer.cancel()
+
     def spend(self, seconds: float) -> None:
         """Request work of about so many seconds."""
         if seconds >= self.left:
@@ -118,6 +136,11 @@ class WorkBudget:
     def left(self) -> float:
         """Seconds that are left."""
         return max(0.0, self._left)
+
+    @contextmanager
+    def stopping(self) -> Iterator[npt.NDArray[np.uint8]]:
+        """An array (1,) for kernels to look at, which stays 0: work that was begun is done."""
+        yield np.zeros(1, np.uint8)
 
     def spend(self, seconds: float) -> None:
         """Request work of about so many seconds."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from posterior_consensus.problems.components import Decomposition, first_members
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.aliases import Floats, Positions
-from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.progress import counting
 
 _SHARE = 0.05  # of the budget that is left, which any component may spend
 _NAMED = 5  # components that are named in words
@@ -123,14 +125,23 @@ def bound_components(
     (n_large,): written: by how much a partition of each component may be better at most, in weights; 0 if none is.
     `numbers`: which of the large components.
     """
-    groups_left = int(parts.n_groups[parts.large[numbers]].sum())
-    tracked = track(numbers.tolist(), "Bounds", progressbar=progressbar)
-    for number, (component, own) in zip(tracked, parts.of(numbers), strict=True):
-        share = budget.part(max(component.n_groups / groups_left, _SHARE))
-        labels, gaps[number] = best_labels(component, canonical_labels(clusters[own]), share, parts.step)
-        clusters[own] = own.start + first_members(labels)
-        budget.note(-share.left)
-        groups_left -= component.n_groups
+    total = groups_left = int(parts.n_groups[parts.large[numbers]].sum())
+    with counting("Bounds", total, progressbar=progressbar) as advance_to:
+        for number, (component, own) in zip(numbers.tolist(), parts.of(numbers), strict=True):
+            n_groups = component.n_groups
+            share = budget.part(max(n_groups / groups_left, _SHARE))
+            advance = partial(_advance, advance_to, total - groups_left, n_groups, share, share.left)
+            known = canonical_labels(clusters[own])
+            labels, gaps[number] = best_labels(component, known, share, parts.step, advance)
+            clusters[own] = own.start + first_members(labels)
+            budget.note(-share.left)
+            groups_left -= n_groups
+            advance_to(total - groups_left)
+
+
+def _advance(advance_to: Callable[[int], None], done: int, n_groups: int, share: Budget, seconds: float) -> None:
+    """Show groups of a component as done, in proportion to what it has spent of its share of so many seconds."""
+    advance_to(done + int(n_groups * (1.0 - share.left / seconds)) if seconds else done)
 
 
 def components_bound(parts: Decomposition, incumbent: Labels, *, budget: Budget, progressbar: bool = False) -> Bound:

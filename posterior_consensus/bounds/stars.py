@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +14,7 @@ from posterior_consensus.kernels import components, stars
 from posterior_consensus.kernels.sparse_moves import Graph
 from posterior_consensus.problems.component import Component
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.aliases import Integers
+from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
 _ROUNDING = 1e-13  # relative to the sum of all weights; far above the rounding of a sum
@@ -30,15 +32,25 @@ _STEP, _PATIENCE = 0.02, 5  # share of the gap that a round must close to count 
 _SMALLER = 0.9  # groups that fixed pairs must leave, or fewer, for the rest to be bounded in the same way
 _MOST_BRANCHED = 200  # groups; of 500 branch and bound closed a fifth of what the stars had left, in 16 seconds
 _SECONDS_TO_BEGIN = 5e-6  # a listed pair in one direction, for the table and the first round, rather more than less
-_SECONDS_AN_ENTRY, _SECONDS_A_PLACE, _SECONDS_A_PAIR = 2e-9, 1e-8, 1e-6
+_SECONDS_AN_ENTRY, _SECONDS_A_PLACE, _SECONDS_A_PAIR = 5e-9, 1e-8, 1e-6
 
 
-def best_labels(component: Component, labels: Labels, budget: Budget, step: float = 0.0) -> tuple[Labels, float]:
+def _nothing() -> None:
+    """Show no progress."""
+
+
+def best_labels(
+    component: Component,
+    labels: Labels,
+    budget: Budget,
+    step: float = 0.0,
+    advance: Callable[[], None] = _nothing,
+) -> tuple[Labels, float]:
     """Bound the weight that partitions of a component can join, and improve labels of its groups if that finds better.
 
     Given are canonical labels (n_groups,) of the best partition known; `step` is a common divisor of all weights, 0 if
-    none is known. Returned are labels, and by how much the weight that another partition joins may be larger at most: 0
-    if they are proven to be the best.
+    none is known; `advance` is called when some of the budget was spent. Returned are labels, and by how much the
+    weight that another partition joins may be larger at most: 0 if they are proven to be the best.
 
     Notes
     -----
@@ -59,7 +71,7 @@ def best_labels(component: Component, labels: Labels, budget: Budget, step: floa
     if is_timed and budget.left < _SECONDS_TO_BEGIN * component.indices.size:
         return labels, most - value
     bound = StarBound(component, labels)
-    gap = bound.raised(value + closed, budget) - value
+    gap = bound.raised(value + closed, budget, advance) - value
     if gap <= closed:
         return labels, 0.0
     if is_timed and not budget.left:
@@ -68,9 +80,8 @@ def best_labels(component: Component, labels: Labels, budget: Budget, step: floa
     if fixed is None:
         return labels, 0.0
     rest, group = fixed
-    others, left = _best_of_parts(
-        rest, labels[np.unique(group, return_index=True)[1]], component.n_groups, budget, step
-    )
+    known = labels[np.unique(group, return_index=True)[1]]
+    others, left = _best_of_parts(rest, known, component.n_groups, budget, step, advance)
     joined = component.value(others[group])
     gap = min(value + gap, max(value, joined + left)) - max(value, joined)
     better = component.without_losses(others[group]) if joined > value + closed else labels
@@ -78,7 +89,7 @@ def best_labels(component: Component, labels: Labels, budget: Budget, step: floa
 
 
 def _best_of_parts(
-    rest: Component, labels: Labels, n_groups: int, budget: Budget, step: float
+    rest: Component, labels: Labels, n_groups: int, budget: Budget, step: float, advance: Callable[[], None]
 ) -> tuple[Integers, float]:
     """Labels and gap of what fixed pairs have left of `n_groups`, each connected part by itself."""
     linked = rest.listed_weights > 0
@@ -93,7 +104,7 @@ def _best_of_parts(
         if own.size <= components.MOST:
             best, left = _enumerated(part), 0.0
         elif own.size <= _SMALLER * n_groups:
-            best, left = best_labels(part, known, budget, step)
+            best, left = best_labels(part, known, budget, step, advance)
         else:
             best, left = _branched(part, known, budget, step)
         found[own] = own[best]
@@ -139,8 +150,11 @@ class StarBound:
         while room < _ROOM * listed + _ROOM_A_GROUP * n and memory.fits(2 * _BYTES_A_PLACE * room):
             room *= 2
         self._room = room = 1 << int(room - 1).bit_length()
+        most_pairs = 2 * room // 3
         self._pairs = stars.Pairs(
-            np.full(room, -1), np.empty(room), np.empty(room), np.empty(room), np.zeros(1, np.int64)
+            *(np.full(room, -1), np.empty(room, np.int32), np.empty(most_pairs, np.int64)),
+            *(np.empty(most_pairs) for _ in range(3)),
+            np.zeros(1, np.int64),
         )
         self._rows = stars.Rows(
             *(np.zeros(room + 1, np.int64), np.empty(room, np.int32), np.empty(_ENTRIES * room, np.int32)),
@@ -150,38 +164,43 @@ class StarBound:
         self._rounding = _ROUNDING * float(np.abs(component.listed_weights).sum())
         positive = np.count_nonzero(component.listed_weights > 0) / 2
         self._width, self._slack = most / positive, _SLACK
-        self.bound = most
-        self._best = self._pairs.weights.copy()
+        self.bound = self._last = most
+        self._best = self._reduced()
 
-    def raised(self, target: float, budget: Budget) -> float:
+    def _reduced(self) -> Floats:
+        """Reduced weights (n_pairs,) of the pairs in the table, a copy."""
+        return self._pairs.reduced[: self._pairs.number[0]].copy()
+
+    def raised(self, target: float, budget: Budget, advance: Callable[[], None] = _nothing) -> float:
         """Lower the bound until it is at most `target`, the rounds gain little, or the budget is spent; return it."""
         slow = 0
         for _ in range(_ROUNDS):
-            entries = int(self._rows.starts[self._rows.number[0]])
-            n_sweeps = int(np.clip(_ENTRIES_A_ROUND // max(1, entries), _FEW_SWEEPS, _SWEEPS))
-            seconds = _SECONDS_AN_ENTRY * n_sweeps * entries + _SECONDS_A_PLACE * self._room
+            before = self._last
             try:
-                budget.spend(seconds + _SECONDS_A_PAIR * self._component.indices.size)
+                with budget.stopping() as stop:
+                    self._round(budget, stop)
             except OutOfBudget:
                 break
-            before = self.bound
-            self._round(n_sweeps)
-            slow = 0 if before - self.bound > _STEP * (before - target) else slow + 1
+            advance()
+            slow = 0 if before - self._last > _STEP * (before - target) else slow + 1
             if self.bound <= target or slow == _PATIENCE:
                 break
         return self.bound
 
-    def _round(self, n_sweeps: int) -> None:
+    def _round(self, budget: Budget, stop: npt.NDArray[np.uint8]) -> None:
         """Add violated rows and change the prices."""
         pairs, rows = self._pairs, self._rows
-        new = stars.add_rows(self._graph, self._labels, pairs, rows, self._width, self._slack, _LEAVES)
+        budget.spend(_SECONDS_A_PLACE * self._room + _SECONDS_A_PAIR * self._component.indices.size)
+        new = stars.add_rows(self._graph, self._labels, pairs, rows, self._width, self._slack, _LEAVES, stop)
         if new <= _NEW * rows.number[0]:
             self._slack = max(self._slack / 2, _LEAST_SLACK)
-        stars.ascend(pairs, rows, self._width, n_sweeps)
-        bound = stars.reduce_weights(pairs, rows) + self._rounding
-        if bound < self.bound:
-            self.bound = bound
-            self._best[:] = pairs.reduced
+        entries = int(rows.starts[rows.number[0]])
+        n_sweeps = int(np.clip(_ENTRIES_A_ROUND // max(1, entries), _FEW_SWEEPS, _SWEEPS))
+        budget.note(_SECONDS_AN_ENTRY * n_sweeps * entries)
+        stars.ascend(pairs, rows, self._width, n_sweeps, stop)
+        self._last = stars.reduce_weights(pairs, rows) + self._rounding
+        if self._last < self.bound:
+            self.bound, self._best = self._last, self._reduced()
         stars.drop_rows(rows)
         self._width *= _SHRINK
 
@@ -190,9 +209,8 @@ class StarBound:
 
         A partition that decides otherwise about a pair joins less than the bound by at least the pair's reduced weight.
         """
-        n, listed = self._component.n_groups, self._pairs.keys >= 0
-        first, second = np.divmod(self._pairs.keys[listed], n)
-        reduced = self._best[listed]
+        n, reduced = self._component.n_groups, self._best
+        first, second = np.divmod(self._pairs.ends[: reduced.size], n)
         joined, apart = reduced >= gap, reduced <= -gap
         group = connected(first[joined], second[joined], n)
         one, other = group[first[apart]], group[second[apart]]

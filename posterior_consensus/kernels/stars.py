@@ -22,21 +22,26 @@ _CONVERGED = 1e-12  # change of all prices, in units of the width, at which swee
 
 
 class Pairs(NamedTuple):
-    """A table of pairs i < j by hash, with numbers for each."""
+    """Pairs i < j, numbered as they come, so that the pairs of a row lie close together; and a table of these by hash.
 
-    keys: np.ndarray  # (capacity,) int64, i n + j; -1 for a free place; the capacity is a power of 2
-    weights: np.ndarray  # (capacity,)
-    reduced: np.ndarray  # (capacity,)
-    centre: np.ndarray  # (capacity,) 1 for a pair that the best known partition joins
+    A pair's key is i n + j.
+    """
+
+    keys: np.ndarray  # (capacity,) int64, keys by hash; -1 for a free place; the capacity is a power of 2
+    at: np.ndarray  # (capacity,) int32, number of the pair at each place
+    ends: np.ndarray  # (most,) int64, key of each pair
+    weights: np.ndarray  # (most,)
+    reduced: np.ndarray  # (most,)
+    centre: np.ndarray  # (most,) 1 for a pair that the best known partition joins
     number: np.ndarray  # (1,) int64, of pairs
 
 
 class Rows(NamedTuple):
-    """Inequalities: the places of their pairs in the table, first those of the centre."""
+    """Inequalities: the numbers of their pairs, first those of the centre."""
 
     starts: np.ndarray  # (most + 1,) int64
     leaves: np.ndarray  # (most,) int32, members of T
-    places: np.ndarray  # (most entries,) int32
+    places: np.ndarray  # (most entries,) int32, numbers of pairs
     prices: np.ndarray  # (most,)
     number: np.ndarray  # (1,) int64, of rows
 
@@ -52,23 +57,31 @@ def _place(pairs, key):
 
 
 @inner
+def _known(pairs, key):
+    """Number of a pair; -1 if it has none."""
+    place = _place(pairs, key)
+    return pairs.at[place] if pairs.keys[place] >= 0 else -1
+
+
+@inner
 def _solution(pairs, at, width):
     return min(1.0, max(0.0, pairs.centre[at] + pairs.reduced[at] / width))
 
 
 @inner
 def _inserted(graph, labels, pairs, i, j):
-    """Place of a pair, which is new to the table if it has not its default weight; -1 if there is no room."""
+    """Number of a pair, which has its default weight if it is new; -1 if there is no room."""
     key = np.int64(min(i, j)) * labels.size + max(i, j)
-    at = _place(pairs, key)
-    if pairs.keys[at] < 0:
-        if 3 * pairs.number[0] > 2 * pairs.keys.size:
+    place = _place(pairs, key)
+    if pairs.keys[place] < 0:
+        at = pairs.number[0]
+        if at == pairs.weights.size:
             return -1
-        pairs.keys[at] = key
+        pairs.keys[place], pairs.at[place], pairs.ends[at] = key, at, key
         pairs.weights[at] = pairs.reduced[at] = graph.default * graph.sizes[i] * graph.sizes[j]
         pairs.centre[at] = 1.0 if labels[i] == labels[j] else 0.0
         pairs.number[0] += 1
-    return at
+    return pairs.at[place]
 
 
 @jit
@@ -92,21 +105,22 @@ def list_pairs(graph: Graph, labels: np.ndarray, order: np.ndarray, pairs: Pairs
 @jit
 def reduce_weights(pairs: Pairs, rows: Rows) -> float:
     """Compute the reduced weights anew; return the bound."""
-    pairs.reduced[:] = pairs.weights
+    number = pairs.number[0]
+    pairs.reduced[:number] = pairs.weights[:number]
     bound = 0.0
     for row in range(rows.number[0]):
         begin, price = rows.starts[row], rows.prices[row]
         bound += price
         for entry in range(begin, rows.starts[row + 1]):
             pairs.reduced[rows.places[entry]] -= price if entry < begin + rows.leaves[row] else -price
-    for at in range(pairs.keys.size):
-        if pairs.keys[at] >= 0 and pairs.reduced[at] > 0.0:
+    for at in range(number):
+        if pairs.reduced[at] > 0.0:
             bound += pairs.reduced[at]
     return bound
 
 
 @jit
-def ascend(pairs: Pairs, rows: Rows, width: float, n_sweeps: int) -> None:
+def ascend(pairs: Pairs, rows: Rows, width: float, n_sweeps: int, stop: np.ndarray) -> None:
     """Raise or lower each price in turn by its row's violation.
 
     Coordinate ascent on the dual of: greatest weight - width / 2 |x - centre|^2, 0 <= x <= 1, subject to the rows. Its
@@ -115,6 +129,8 @@ def ascend(pairs: Pairs, rows: Rows, width: float, n_sweeps: int) -> None:
     for _ in range(n_sweeps):
         largest = 0.0
         for row in range(rows.number[0]):
+            if stop[0] != 0:
+                return
             begin, end = rows.starts[row], rows.starts[row + 1]
             middle = begin + rows.leaves[row]
             violation, n_free = -1.0, 1
@@ -157,33 +173,41 @@ def drop_rows(rows: Rows) -> None:
 
 @jit
 def add_rows(
-    graph: Graph, labels: np.ndarray, pairs: Pairs, rows: Rows, width: float, slack: float, most_leaves: int
+    graph: Graph,
+    labels: np.ndarray,
+    pairs: Pairs,
+    rows: Rows,
+    width: float,
+    slack: float,
+    most_leaves: int,
+    stop: np.ndarray,
 ) -> int:
     """Add rows that the solution violates by more than `slack`, as far as there is room; return how many."""
     n = labels.size
     starts = np.zeros(n + 2, np.int64)
-    for at in range(pairs.keys.size):
-        if pairs.keys[at] >= 0 and _solution(pairs, at, width) > slack:
-            starts[pairs.keys[at] // n + 2] += 1
-            starts[pairs.keys[at] % n + 2] += 1
+    for at in range(pairs.number[0]):
+        if _solution(pairs, at, width) > slack:
+            starts[pairs.ends[at] // n + 2] += 1
+            starts[pairs.ends[at] % n + 2] += 1
     for i in range(n):
         starts[i + 2] += starts[i + 1]
     near, x = np.empty(starts[n + 1], np.int32), np.empty(starts[n + 1])
-    for at in range(pairs.keys.size):
-        if pairs.keys[at] >= 0:
-            value = _solution(pairs, at, width)
-            if value > slack:
-                i, j = pairs.keys[at] // n, pairs.keys[at] % n
-                near[starts[i + 1]], near[starts[j + 1]] = j, i
-                x[starts[i + 1]] = x[starts[j + 1]] = value
-                starts[i + 1] += 1
-                starts[j + 1] += 1
+    for at in range(pairs.number[0]):
+        value = _solution(pairs, at, width)
+        if value > slack:
+            i, j = pairs.ends[at] // n, pairs.ends[at] % n
+            near[starts[i + 1]], near[starts[j + 1]] = j, i
+            x[starts[i + 1]] = x[starts[j + 1]] = value
+            starts[i + 1] += 1
+            starts[j + 1] += 1
     before, leaves = rows.number[0], np.empty(most_leaves, np.int32)
     for h in range(n):
         begin, degree = starts[h], starts[h + 1] - starts[h]
         order = np.argsort(-x[begin : begin + degree])
         is_used = np.zeros(degree, np.uint8)
         for seed in range(degree - 1):
+            if stop[0] != 0:
+                return rows.number[0] - before
             if is_used[seed] and degree > _FEW:
                 continue
             leaves[0] = near[begin + order[seed]]
@@ -197,8 +221,8 @@ def add_rows(
                 if is_used[place] and degree > _FEW:
                     continue
                 for leaf in leaves[:number]:
-                    at = _place(pairs, np.int64(min(leaf, j)) * n + max(leaf, j))
-                    if pairs.keys[at] >= 0:
+                    at = _known(pairs, np.int64(min(leaf, j)) * n + max(leaf, j))
+                    if at >= 0:
                         gain -= _solution(pairs, at, width)
                         if gain <= slack:
                             break

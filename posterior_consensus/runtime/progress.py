@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from threading import Lock, Timer
 from typing import Any, TypeVar
@@ -28,6 +28,13 @@ def track(
             yield step
             done += 1 if n_bytes is None else n_bytes[number]
             bar.advance_to(done)
+
+
+@contextmanager
+def counting(description: str, total: int, *, progressbar: bool) -> Iterator[Callable[[int], None]]:
+    """Show a bar once a second has passed; give the function that says how much of `total` is done."""
+    with _Bar(description, total, False).shown(progressbar) as bar:
+        yield bar.advance_to
 
 
 @contextmanager

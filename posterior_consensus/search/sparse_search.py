@@ -26,6 +26,7 @@ _PATIENCE = 10  # perturbations in a row without a gain, for each group
 _HEAT = 0.1  # of the mean positive weight: losses of this size are accepted at times
 _FEW = 300  # groups up to which they are: of many groups some place would always be worse than before
 _RANDOMS = 1 << 14  # random numbers drawn at once
+_AT_ONCE = 16  # clusters divided before `stop` is looked at, a tenth of a second at most
 
 
 class _Optimum(NamedTuple):
@@ -60,15 +61,15 @@ def improved_by_decisions(component: Component, labels: Labels, stop: npt.NDArra
     search = _Search(component, np.random.default_rng(0), stop)  # descents use no random numbers
     best = search.descend(labels)
     while not stop[0]:
-        changed = _with_pairs_alone(component, _divided(component, best.labels))
+        changed = _with_pairs_alone(component, _divided(component, best.labels, stop))
         if component.value(changed) <= best.value + search.rounding:
             break
         best = search.descend(changed)
     return component.without_losses(best.labels)
 
 
-def _divided(component: Component, labels: Labels) -> Labels:
-    """Labels with each cluster of few groups divided at best, by comparing all its partitions."""
+def _divided(component: Component, labels: Labels, stop: npt.NDArray[np.uint8]) -> Labels:
+    """Labels with each cluster of few groups divided at best, by comparing all its partitions, until `stop` is set."""
     sizes = np.bincount(labels)
     members = np.flatnonzero(sizes[labels] <= MOST)
     members = members[np.argsort(labels[members], kind="stable")]
@@ -83,8 +84,11 @@ def _divided(component: Component, labels: Labels) -> Labels:
     table = sparse.csr_array((component.excess[own], ends), (members.size, members.size))
     part = Component.of(table, component.sizes[members], component.default, component.limit)
     starts = np.flatnonzero(np.diff(labels[members], prepend=-1, append=-1))
-    first = np.empty(members.size, np.int32)
-    solve_components(0, starts.size - 1, starts, *part, first)
+    first = np.repeat(starts[:-1], np.diff(starts)).astype(np.int32)
+    for begin in range(0, starts.size - 1, _AT_ONCE):
+        if stop[0]:
+            break
+        solve_components(begin, min(begin + _AT_ONCE, starts.size - 1), starts, *part, first)
     divided = labels.astype(np.int64)
     divided[members] = labels.size + first
     return canonical_labels(divided)

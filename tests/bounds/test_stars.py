@@ -1,13 +1,18 @@
 """The bound of one component: never below the best partition, equal to it where it says so."""
 
+import time
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
-from posterior_consensus.bounds import stars
-from posterior_consensus.bounds.bound import WorkBudget
+from posterior_consensus.bounds import components, stars
+from posterior_consensus.bounds.bound import Deadline, WorkBudget
 from posterior_consensus.bounds.stars import StarBound, best_labels
 from posterior_consensus.ensemble.partitions import canonical_labels
-from tests.helpers import COMPONENTS, greatest_weight, random_component, weight_of
+from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.problems.components import decomposed
+from tests.helpers import COMPONENTS, greatest_weight, random_component, scored_pairs, weight_of
 from tests.kernels.checks import in_plain_python
 
 
@@ -68,6 +73,30 @@ def test_a_step_closes_gaps_below_it():
     labels, _ = best_labels(component, np.arange(component.n_groups, dtype=np.int32), WorkBudget(1.0))
     assert best_labels(component, labels, WorkBudget(1e-9), step=component.most)[1] == 0.0
     assert best_labels(component, labels, WorkBudget(1e-9))[1] > 0.0
+
+
+def test_a_round_ends_when_the_time_is_over(monkeypatch):
+    component = random_component(np.random.default_rng(3), 12, "noisy")
+    bound = StarBound(component, some_labels(component, 0))
+    monkeypatch.setattr(Deadline, "stopping", lambda budget: nullcontext(np.ones(1, np.uint8)))
+    assert bound.raised(0.0, Deadline(60.0)) == pytest.approx(component.most)
+    assert bound._rows.number[0] == 0
+
+
+def test_another_thread_ends_kernels_at_a_deadline():
+    with Deadline(0.01).stopping() as stop:
+        assert any(stop[0] or time.sleep(0.01) for _ in range(2000))
+    with WorkBudget(0.0).stopping() as stop:
+        assert not stop[0]
+
+
+def test_progress_moves_within_a_component(monkeypatch):
+    rng = np.random.default_rng(1)
+    source = scored_pairs(60, {(i, j): rng.random() for i in range(60) for j in range(i)})
+    parts, shown = decomposed(source, binder()), []
+    monkeypatch.setattr(components, "counting", lambda *_, **__: nullcontext(shown.append))
+    components.bound_components(parts, parts.solved(), np.zeros(1), WorkBudget(0.1), np.arange(1))
+    assert len(set(shown)) > 3 and shown == sorted(shown) and shown[-1] == 60
 
 
 def test_plain_python_gives_the_same():
