@@ -19,6 +19,7 @@ from nbformat.v4 import new_code_cell
 HERE = Path(__file__).parent
 TUTORIALS = HERE / "tutorials"
 KEPT = HERE / "_build" / "tutorials"
+FIGURE = re.compile(r"^# Figure: (.*\n(?:# .*\n)*)", re.MULTILINE)  # alternative text of a cell's pictures
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation
 _LONG = 40  # lines of a value
 
@@ -61,15 +62,17 @@ def run(text):
 
 
 def _check(cell):
-    """Give the pictures of a cell its comment "Figure: ..." as alternative text; find what nobody would read."""
+    """Make a cell's comment "Figure: ..." the alternative text of its pictures; find what nobody would read."""
+    words = FIGURE.search(cell.source)
+    if words is not None:
+        cell.source = FIGURE.sub("", cell.source)
+        alt = re.sub(r"\n(?:# )?", " ", words[1]).strip()
+        cell.metadata["mystnb"] = {"image": {"alt": alt}}
     for output in cell.outputs:
         kinds = output.get("data", {})
         if "image/png" in kinds:
-            words = re.search(r"^# Figure: (.*\n(?:# .*\n)*)", cell.source, re.MULTILINE)
             if words is None:
                 raise ValueError(f"A comment '# Figure: ...' must say what the picture shows, in:\n{cell.source}")
-            text = re.sub(r"\n(?:# )?", " ", words[1]).strip()
-            cell.metadata["mystnb"] = {"image": {"alt": text}}
         elif "text/plain" in kinds and "text/html" not in kinds:
             text = kinds["text/plain"]
             if re.match(r"\[?(?:Text\(|<)", text) or len(text.splitlines()) > _LONG:
@@ -77,10 +80,12 @@ def _check(cell):
 
 
 def write(script, file):
-    """Write a script with cells as a notebook to download, without the links that only work on its page."""
+    """Write a script with cells as a notebook to download, without what only works on its page."""
     notebook = jupytext.read(script, fmt="py:percent")
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = LINK.sub(lambda link: link[1] or f"`{Path(link[2]).stem}`", cell.source)
+        else:
+            cell.source = FIGURE.sub("", cell.source)
     notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
     jupytext.write(notebook, file, fmt="ipynb")

@@ -72,7 +72,7 @@ summary
 # ## The figure
 #
 # Panel **a** is the posterior similarity matrix with the clusters outlined, **b** the number of clusters: of all chains
-# (bars), of each chain (points) and of the partition (dashed). Panel **c** is the credible ball. Panel **d** has the
+# (bars), of each chain (crosses) and of the partition (dashed). Panel **c** is the credible ball. Panel **d** has the
 # mean similarity of each galaxy to its own cluster (bars) and to the nearest other cluster (points, in its colour).
 
 # %%
@@ -86,7 +86,7 @@ axes[0, 0].figure.savefig("galaxies.pdf")
 # hollow.
 
 # %%
-# Figure: Histogram of the velocities stacked by cluster, and below it a point for each galaxy, paler the less
+# Figure: Histogram of the velocities stacked by cluster, and below it a point for each galaxy, smaller the less
 # similar it is to its cluster.
 ax = pc.plot_data(velocity, summary.partition, items=summary.items)
 _ = ax.set_xlabel("velocity (1,000 km/s)")

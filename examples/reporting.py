@@ -59,7 +59,7 @@ print(summary.to_latex(caption="Clusters of the galaxies.", label="tab:clusters"
 # ## The figure
 #
 # Save a PDF for print. A caption: **a** Posterior similarity matrix, the clusters outlined. **b** Posterior
-# distribution of the number of clusters: bars, all chains; points, single chains; dashed line, the partition.
+# distribution of the number of clusters: bars, all chains; crosses, single chains; dashed line, the partition.
 # **c** Centre and bounds of the credible ball. **d** Mean similarity of each item: bars, to its own cluster; points, to
 # the nearest other cluster, in its colour.
 

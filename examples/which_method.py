@@ -1,14 +1,10 @@
 # %% [markdown]
 # # Which method for my posterior?
 #
-# Greedy search under your loss: no method below finds a partition of smaller expected loss. If the draws are noisy
-# copies of one partition, such as repeated clusterings, `rpm_em` also estimates the noise. On a narrow posterior the
-# methods agree; on a wide one their partitions differ, and no method makes it narrow. Then report the credible ball and
-# the uncertain items.
-#
-# The methods optimize different criteria. Greedy search minimizes an expected loss, k-means (`basic`, `kcc`) squared
-# distances, `cspa` and `hbgf` the cut of a graph. `cc_pivot` compares similarities with a threshold. `rpm_em` fits the
-# random perturbation model, which assumes noisy copies of one partition.
+# Greedy search under your loss, the default. Of 82 galaxies, no other method finds a partition of smaller expected VI
+# than its 0.844 bits: six end there, too, the worst at 1.150. Of 30 irises, whose posterior is narrow, all methods find
+# the same partition. If the draws are noisy copies of one partition, such as repeated clusterings, `rpm_em` also
+# estimates the noise. No method makes a wide posterior narrow: report the credible ball and the uncertain items.
 
 # %%
 import warnings
@@ -23,11 +19,14 @@ posteriors = {
 }
 
 # %% [markdown]
-# Thirty irises have a narrow posterior, 82 velocities of galaxies a wide one. Every method gets variation of
-# information (VI) as the loss. Most try several numbers of clusters, and keep the one of smallest expected VI. The
-# exceptions are `boem`, which minimizes Binder's loss, `rpm_em`, `align_and_vote` and `cc_pivot`, whose [own
-# criteria](../background/search.md) lead to a number. Three methods are left out: `exact` needs Binder's loss,
-# `enumeration` at most ten items, and `sdp` is the slowest.
+# ## All methods on two posteriors
+#
+# The methods optimize different criteria. Greedy search minimizes an expected loss, k-means (`basic`, `kcc`) squared
+# distances, `cspa` and `hbgf` the cut of a graph. `cc_pivot` compares similarities with a threshold. `rpm_em` fits the
+# random perturbation model. Every method gets variation of information (VI) as the loss. Most try several numbers of
+# clusters, and keep the one of smallest expected VI. The exceptions are `boem`, which minimizes Binder's loss,
+# `rpm_em`, `align_and_vote` and `cc_pivot`, whose [own criteria](../background/search.md) lead to a number. Three
+# methods are left out: `exact` needs Binder's loss, `enumeration` at most ten items, and `sdp` is the slowest.
 
 
 # %%
@@ -43,17 +42,13 @@ def compare(draws):
     return pd.DataFrame.from_dict(rows, "index", columns=["expected VI", "expected Binder", "clusters"])
 
 
+compare(posteriors["galaxies"]).round(4)
+
 # %% [markdown]
-# All methods find the same partition of the irises, so one row remains without its repetitions:
+# All find the same partition of the irises, so one row remains without its repetitions:
 
 # %%
 compare(posteriors["irises"]).round(4).drop_duplicates()
-
-# %% [markdown]
-# The galaxies:
-
-# %%
-compare(posteriors["galaxies"]).round(4)
 
 # %% [markdown]
 # Greedy search searches for the minimum expected VI, without proof. A partition that is worse under VI can be better
