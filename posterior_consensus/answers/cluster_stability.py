@@ -111,8 +111,8 @@ class ClusterStability(InWords):
         pairs = self.pairs().head(1)
         for first, second, share, mcse in pairs.itertuples(index=False):
             names = f"{self.names[first]} and {self.names[second]}"
-            said = display.with_error(display.percent(share), mcse, words=words)
-            lines.append(("joined most", f"{names}, one in {said} of {words.draws}"))
+            said = display.with_error(share, mcse, words=words)
+            lines.append(("joined most", f"{names}, one in a share of {said} of the {words.draws}"))
         lines += display.about_errors(self.table["ess"].values, words)
         title = f"ClusterStability: {display.counted(len(table), 'cluster')} of {self.labels.size:,} items"
         return f"{title} ({self.labels.dims[0]})", lines, table[list(SHOWN)]

@@ -110,16 +110,13 @@ class ClusterSummary(InWords, HasLabels):
         rows = zip(names, probabilities, self.sizes, strict=True)
         each = [f"{name}: {display.number(p)} (n = {size})" for name, p, size in rows]
         elsewhere = self.allocation.values[self.labels.values < 0]
-        words, share = self.words, display.number(self.probability)
+        words, share = self.words, display.with_error(self.probability, self.mcse, words=self.words)
         together = words.either(
             "probability that all items of a cluster are co-clustered",
             "share of runs that co-cluster all items of a cluster",
         )
         lines = [
-            (
-                words.draws,
-                f"{self.n_draws:,}, {display.with_error(share, self.mcse, words=words)} of the {words.posterior}",
-            ),
+            (words.draws, f"{self.n_draws:,}, {share} of the {words.posterior}"),
             ("clusters", f"{together}, {display.listed(each, 8)}"),
         ]
         if n_open:

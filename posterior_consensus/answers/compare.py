@@ -414,7 +414,7 @@ class PosteriorComparison(InWords):
             if np.isnan(value):
                 continue
             unit = self.loss.unit if name in ("energy", "draws", "particles") else ""
-            text = display.with_error(display.quantity(value, unit, 4), error, size, words)
+            text = display.with_error(value, error, size, words, unit)
             if not np.isnan(chance):
                 text += f", by chance {display.quantity(chance, unit, 4)}"
             shown = words.draws if name == "draws" else name
@@ -427,7 +427,7 @@ class PosteriorComparison(InWords):
         lines.insert(0, ("verdict", self.verdict))
         for name, table in zip(self.names, (self.weights_a, self.weights_b), strict=True):
             weights = zip(*(table[column].values.tolist() for column in _OF_PARTICLES), strict=True)
-            listed = [display.with_error(f"{weight:.2f}", mcse, ess, words) for weight, mcse, ess in weights]
+            listed = [display.with_error(weight, mcse, ess, words) for weight, mcse, ess in weights]
             lines.append((f"particles of {name}", "; ".join(listed)))
         if self.stopped:
             lines.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))

@@ -101,10 +101,10 @@ class CredibleBall(InWords):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         weights, words = self.distances["weight"].values, self.words
-        covered = display.with_error(display.number(self.coverage), self.coverage_mcse, words=words)
+        covered = display.with_error(self.coverage, self.coverage_mcse, words=words)
         effective = f", {words.size} {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
         lines = [
-            ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({display.short_name_of(self.loss)})"),
+            ("radius", f"{display.quantity(self.radius, self.loss.unit, 3)} ({display.short_name_of(self.loss)})"),
             ("coverage", f"{covered} of the {words.draws}, {self.prob:g} requested"),
             (
                 words.draws,

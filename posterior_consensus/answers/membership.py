@@ -584,9 +584,8 @@ def by_doubt(items: ItemUncertainty) -> pd.Series:
 
 
 def misplaced_in_words(items: ItemUncertainty) -> str:
-    """Expected number of misplaced items, to the digits that its error allows, with its error."""
-    value, _ = display.rounded(items.misplaced, items.misplaced_mcse)
-    return display.with_error(value, items.misplaced_mcse, items.misplaced_ess, items.words)
+    """Expected number of misplaced items, with its error."""
+    return display.with_error(items.misplaced, items.misplaced_mcse, items.misplaced_ess, items.words)
 
 
 def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:

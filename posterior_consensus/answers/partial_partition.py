@@ -158,8 +158,7 @@ class PartialPartition(InWords, HasLabels):
         words = f"{self.n_items:,} of {n:,} items ({dim}) are {clusters}; {others} unassigned."
         if np.isnan(self.probability):
             return f"In the only {spoken.draw}, {words}"
-        value, _ = display.rounded(self.probability, self.mcse)
-        probability = display.with_error(value, self.mcse, self.ess, spoken)
+        probability = display.with_error(self.probability, self.mcse, self.ess, spoken)
         start = spoken.either(f"With probability {probability}", f"In a share of {probability} of the runs")
         known = "is" if self.is_shown else "is not shown to be"
         by = f"by two {spoken.error}s in the half of the {draws} that did not choose the set"
@@ -196,8 +195,8 @@ class PartialPartition(InWords, HasLabels):
             ("area", f"{self.area:.3g} under the curve of {words.probability} by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
-            value = display.quantity(self.expected_loss, self.loss.unit)
-            expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess, words)
+            errors = self.expected_loss_mcse, self.expected_loss_ess
+            expected = display.with_error(self.expected_loss, *errors, words, self.loss.unit)
             clusters = display.counted(np.unique(self.completion.values).size, "cluster")
             lines.append(("completion", f"{clusters}, {words.expected} {display.short_name_of(self.loss)} {expected}"))
         if self.stopped:

@@ -580,8 +580,8 @@ class Particles(InWords):
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        value = display.quantity(self.distance, self.loss.unit)
-        distance = display.with_error(value, self.distance_mcse, self.distance_ess, self.words)
+        errors = self.distance_mcse, self.distance_ess
+        distance = display.with_error(self.distance, *errors, self.words, self.loss.unit)
         before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]

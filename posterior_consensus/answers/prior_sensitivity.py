@@ -133,7 +133,7 @@ class PriorSensitivity(Stored):
         worst = int(np.nanargmax(np.where(matters, excess, np.nan) if matters.any() else excess))
         row = self.table.isel(alternative=worst)
         error = float(row["excess_mcse"])
-        loses = display.with_error(display.quantity(excess[worst], self.loss.unit, 3), error, float(row["ess"]))
+        loses = display.with_error(float(excess[worst]), error, float(row["ess"]), unit=self.loss.unit)
         reliable = " with reliable weights" if unknown else ""
         if excess[worst] <= ROUNDING:
             words = f"The partition is the best one found under every alternative{reliable}"
@@ -160,7 +160,7 @@ class PriorSensitivity(Stored):
         return self.table.to_dataframe()[list(_COLUMNS)]
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        own = display.with_error(display.number(self.n_clusters), self.n_clusters_mcse)
+        own = display.with_error(self.n_clusters, self.n_clusters_mcse)
         lines = [
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),

@@ -296,10 +296,10 @@ class ConsensusPartition(HasLabels, InWords):
         noise = f", {self.n_noise:,} of noise" if self.n_noise else ""
         title = f"ConsensusPartition: {items} ({dim}) in {clusters}{noise}"
         reached = f", {how}" if (how := reached_in_words(self.info)) else ""
-        expected, words = display.quantity(self.expected_loss, self.loss.unit), self.words
-        name = display.short_name_of(self.loss)
+        words, name = self.words, display.short_name_of(self.loss)
+        expected = display.with_error(self.expected_loss, self.mcse, self.ess, words, self.loss.unit)
         lines = [
-            (f"{words.expected} {name}", display.with_error(expected, self.mcse, self.ess, words)),
+            (f"{words.expected} {name}", expected),
             ("method", self.method + reached),
             (words.draws, display.number_of_draws(self.n_draws, words)),
         ]

@@ -276,8 +276,7 @@ def judge_runs(
         return "unknown", [Sentence(f"The weights leave too few effective runs: {samples.about_weights}.")]
     equal = _of_equal_runs(draws, spread)
     if len(samples.chains) == 1:
-        mean = display.quantity(spread.distance, loss.unit, 3)
-        mean = display.with_error(mean, spread.distance_mcse, words=samples.words)
+        mean = display.with_error(spread.distance, spread.distance_mcse, words=samples.words, unit=loss.unit)
         return "runs", [
             Sentence(f"The mean {display.name_of(loss)} between two of the {n} runs is {mean}."),
             *equal,
@@ -306,7 +305,7 @@ def judge_runs(
             f"clusters: {apart}, and {most} in the group of the largest spread."
         )
         return "unknown", [Sentence(varied), *equal]
-    size = display.with_error(f"{difference.size:.2f}", difference.mcse, words=samples.words)
+    size = display.with_error(difference.size, difference.mcse, words=samples.words)
     where = f"on items {' and '.join(items)}, by {size} between {difference.chains[0]} and {difference.chains[1]}"
     return "disagree", [
         Sentence(f"find different clusters ({test}): {apart}.", "The groups"),

@@ -154,7 +154,7 @@ class Diagnosis(InWords):
         if not np.isnan(self.largest_difference.size):
             (low, high), (least, most) = self.largest_difference.chains, self.largest_difference.shares
             pair = f"items {' and '.join(self.difference_items)}, {words.similarity}"
-            size = display.with_error(f"{self.largest_difference.size:.3f}", self.largest_difference.mcse, words=words)
+            size = display.with_error(self.largest_difference.size, self.largest_difference.mcse, words=words)
             where = f"{size}: {pair} {least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
             lines.append(("largest difference", where))
         if self.pairs.sizes["pair"] and self.spread is None:

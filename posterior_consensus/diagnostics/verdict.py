@@ -113,7 +113,7 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement | No
             where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
         signs.append(
             f"{where} the posterior similarity of items {' and '.join(diagnosis.difference_items)} differs by "
-            f"{difference.size:.2f} (MCSE {difference.mcse:.2g})"
+            f"{display.with_error(difference.size, difference.mcse)}"
         )
     beyond_chance = np.where(evidence.beyond_chance, diagnosis.summaries["rhat"].values, np.nan)
     worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, beyond_chance, 1.0)

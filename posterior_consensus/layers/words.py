@@ -143,7 +143,7 @@ def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
     at = _largest(others, [farther])
     here = distances.isel(layer=at[0], other_layer=at[1])
     names, by = f"{here['layer'].item()} and {here['other_layer'].item()}", _separation(here, unit)
-    loss = display.quantity(float(here["expected_loss"]), unit, 3)
+    loss = _sized(here, "expected_loss", "mcse", unit)
     is_one = n_pairs == 1
     if is_unsure(here, n_chains):
         whether = f"whether draws of {names} are {_FARTHER}" if is_one else "which layers are farthest apart"
@@ -153,7 +153,7 @@ def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
         said = f"{start} {_FARTHER}, by {by}. {_BY_UNCERTAINTY}"
     else:
         said = _no_farther(names, by, "" if is_one else "No two layers")
-    return " ".join([said, f"In the same draw, they are {_sized(loss, here, 'mcse')} apart.", *_equal(here)])
+    return " ".join([said, f"In the same draw, they are {loss} apart.", *_equal(here)])
 
 
 def _no_farther(names: str, by: str, no_two: str = "") -> str:
@@ -164,16 +164,17 @@ def _no_farther(names: str, by: str, no_two: str = "") -> str:
 
 
 def _separation(here: xr.Dataset, unit: str) -> str:
-    return _sized(display.quantity(float(here["separation"]), unit, 3), here, "separation_mcse")
+    return _sized(here, "separation", "separation_mcse", unit)
 
 
-def _sized(value: str, here: xr.Dataset, error: str) -> str:
+def _sized(here: xr.Dataset, name: str, error: str, unit: str) -> str:
     """A number with its error and effective sample size, which is rough if that is small."""
-    ess, mcse = float(here["ess"]), float(here[error])
+    value, ess, mcse = (float(here[column]) for column in (name, "ess", error))
     if np.isnan(ess) or np.isnan(mcse):
-        return display.with_error(value, mcse)
+        return display.with_error(value, mcse, unit=unit)
+    shown, of_error = display.rounded(value, mcse)
     rough = "rough: " if display.is_rough(ess) else ""
-    return f"{value} (MCSE {mcse:.2g}, {rough}effective sample size {ess:,.0f})"
+    return f"{display.with_unit(shown, unit)} (MCSE {of_error}, {rough}effective sample size {ess:,.0f})"
 
 
 def _too_few(here: xr.Dataset, n_chains: int) -> str:
@@ -195,8 +196,9 @@ def _how_often(here: xr.Dataset, column: str) -> str:
     value = float(here[column])
     if value > 1 - ROUNDING:
         return "in all draws"
-    text = f"{value:.3g}" if value < 0.9995 else "above 0.999"
-    return f"with probability {display.with_error(text, float(here[f'{column}_mcse']))}"
+    if value >= 0.9995:
+        return "with probability above 0.999"
+    return f"with probability {display.with_error(value, float(here[f'{column}_mcse']))}"
 
 
 def _near(steps: xr.Dataset, names: list[str], at: int, changed: Flags) -> list[str]:

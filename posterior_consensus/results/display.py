@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, time
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib import import_module
+from itertools import cycle
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,10 +39,12 @@ _LOSS_NAMES = {
     "vi_lower_bound": "lower bound of VI",
     "within_variance": "within-cluster variance",
 }
-_WIDTH = 100  # characters of a line
+_WIDTH = 80  # characters of a line
 _SHORT_NAMES = _LOSS_NAMES | {"vi": "VI", "one_minus_ari": "1 - ARI", "nvi": "NVI", "nid": "NID", "nmi": "1 - NMI"}
+_FEWEST_COLUMNS = 2  # of a table, however wide
 _COUNTS = ("size", "n_")  # beginnings of names of columns of counts
 _MOST_DECIMALS = 6
+_DECIMALS = {"rhat": 3}  # of columns; its limit, 1.01, has two
 _IRREGULAR = "afhiosuxz"  # last letters of nouns whose plural may not be a plain one
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(
@@ -75,7 +78,7 @@ def with_decimals(table: pd.DataFrame, missing: str, separator: str = "") -> pd.
         column = table.iloc[:, k]
         if pd.api.types.is_float_dtype(kind):
             values = column.to_numpy(np.float64, na_value=np.nan)
-            form = f"{separator}{_form_of(values[np.isfinite(values)])}"
+            form = f"{separator}{_form_of(str(name), values[np.isfinite(values)])}"
         elif pd.api.types.is_integer_dtype(kind) and ((of_counts := str(name).startswith(_COUNTS)) or column.hasnans):
             form = separator * of_counts
         else:
@@ -84,22 +87,36 @@ def with_decimals(table: pd.DataFrame, missing: str, separator: str = "") -> pd.
     return shown
 
 
-def _form_of(values: npt.NDArray[np.floating]) -> str:
-    """Format of numbers: decimals for four digits of the largest and one of the smallest, without those 0 in all.
+def _form_of(name: str, values: npt.NDArray[np.floating]) -> str:
+    """Format of a column: two decimals, fewer above 100, more for two digits of the largest and one of the smallest.
 
-    If the smallest needs more than six, each number has four digits of its own.
+    Whole numbers have none. If the smallest needs more than six, each number has four digits of its own.
     """
     sizes = np.abs(values[values != 0])
-    if not sizes.size:
+    if np.array_equal(values, np.rint(values)):
         return ".0f"
-    decimals = max(0, 3 - math.floor(math.log10(sizes.max())))
+    size = math.floor(math.log10(sizes.max()))
+    decimals = _DECIMALS.get(name, max(0, min(2, 3 - size), 1 - size))
     if sizes.min() < 0.5 * 10.0**-decimals:
         decimals = -math.floor(math.log10(sizes.min()))
-    if decimals > _MOST_DECIMALS:
-        return ".4g"
-    while decimals and all(f"{value:.{decimals}f}".endswith("0") for value in values):
-        decimals -= 1
-    return f".{decimals}f"
+    return f".{decimals}f" if decimals <= _MOST_DECIMALS else ".4g"
+
+
+def as_html(table: pd.DataFrame, **options: bool) -> str:
+    """A table as HTML, with the options of pandas: numbers are on the right of their column, text is on the left."""
+    sides = ["right" if is_number else "left" for is_number in map(pd.api.types.is_numeric_dtype, table.dtypes)]
+    markup = with_decimals(table, "-", ",").to_html(na_rep="-", border=0, **options)
+    names, rest = markup.split("</tr>", 1)
+    before, *columns = names.rsplit("<th>", len(sides))
+    head = "".join([before, *(_aligned("th", *one) for one in zip(columns, sides, strict=True))])
+    before, *cells = rest.split("<td>")
+    body = "".join([before, *(_aligned("td", *one) for one in zip(cells, cycle(sides), strict=False))])
+    return f"{head}</tr>{body}"
+
+
+def _aligned(tag: str, cell: str, side: str) -> str:
+    """The rest of a cell, after its tag, at a side of its column."""
+    return f"<{tag} style='text-align:{side}'>{cell}"
 
 
 def at_most(value: float, form: str) -> str:
@@ -147,11 +164,23 @@ def rounded(value: float, error: float) -> tuple[str, str]:
     The number has at most four significant digits, and three if the error is unknown or 0.
     """
     if not 0.0 < error < np.inf:
-        return f"{value:.3g}", "unknown" if np.isnan(error) else f"{error:g}"
-    digits = 2 if "1" in (f"{error:.0e}"[0], f"{error:.9e}"[0]) else 1
+        return f"{value:.3g}", error_in_digits(error)
+    digits = _digits_of_error(error)
     decimals = digits - 1 - int(f"{error:.{digits - 1}e}".partition("e")[2])
     most = 3 - int(f"{value:.3e}".partition("e")[2]) if value else decimals
-    return f"{value:.{max(0, min(decimals, most))}f}", f"{error:.{digits}g}" if decimals > 0 else f"{error:.0f}"
+    return f"{value:.{max(0, min(decimals, most))}f}", error_in_digits(error)
+
+
+def error_in_digits(error: float) -> str:
+    """Format a standard error with one digit, or with two if the first is 1, and all digits of whole numbers."""
+    if not 0.0 < error < np.inf:
+        return "unknown" if np.isnan(error) else f"{error:g}"
+    digits = _digits_of_error(error)
+    return f"{error:.0f}" if float(f"{error:.{digits}g}") >= 10.0 ** (digits - 1) else f"{error:.{digits}g}"
+
+
+def _digits_of_error(error: float) -> int:
+    return 2 if "1" in (f"{error:.0e}"[0], f"{error:.9e}"[0]) else 1
 
 
 def with_unit(number: str, unit: str) -> str:
@@ -306,10 +335,10 @@ def if_rough(ess: float, words: Words) -> str:
     return f", rough: {ess:.3g} effective {words.draws}" if is_rough(ess, words) else ""
 
 
-def with_error(value: str, mcse: float, ess: float = np.nan, words: Words = DRAWS) -> str:
-    """Format a number with its standard error, and a warning if that is rough."""
-    error = "unknown" if np.isnan(mcse) else format(mcse, ".2g")
-    return f"{value} ({words.mcse} {error}{if_rough(ess, words)})"
+def with_error(value: float, mcse: float, ess: float = np.nan, words: Words = DRAWS, unit: str = "") -> str:
+    """Format a number with its standard error, to the digits that this allows, and a warning if that is rough."""
+    shown, error = rounded(value, mcse)
+    return f"{with_unit(shown, unit)} ({words.mcse} {error}{if_rough(ess, words)})"
 
 
 def about_errors(sizes: npt.ArrayLike, words: Words = DRAWS) -> list[tuple[str, str]]:
@@ -373,18 +402,18 @@ class Shown:
     def __repr__(self) -> str:
         title, named, table = self._parts()
         width = max(len(name) for name, _ in named)
-        lines = [title]
+        lines = textwrap.wrap(title, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
         for name, value in named:
             first, *rest = textwrap.wrap(value, _WIDTH - width - 4, break_on_hyphens=False) or [""]
             lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
         if table is None:
             return "\n".join(lines)
-        body = with_decimals(table.head(MOST_ROWS), "-", ",").to_string(index_names=False, na_rep="-")
-        lines += ["", *("  " + line for line in body.splitlines())]
+        rows, hidden = _columns_that_fit(with_decimals(table.head(MOST_ROWS), "-", ","))
         left_out, where = self._not_shown(table)
-        if left_out > 0:
-            lines.append(f"  ... {left_out} more rows in {where}")
-        return "\n".join(lines)
+        lines += ["", *(f"  {row}" for row in rows)]
+        lines += [f"  ... {left_out} more rows in {where}"] * (left_out > 0)
+        also = textwrap.wrap(f"  ... more columns: {', '.join(hidden)}", _WIDTH, subsequent_indent=" " * 6)
+        return "\n".join(lines + also * bool(hidden))
 
     def _repr_html_(self) -> str:
         title, named, table = self._parts()
@@ -394,13 +423,22 @@ class Shown:
         )
         body = more = ""
         if table is not None:
-            body = with_decimals(table.head(MOST_ROWS), "-", ",").to_html(index_names=False, na_rep="-", border=0)
+            body = as_html(table.head(MOST_ROWS), index_names=False)
             body = body.replace("<table", "<table style='margin-left:0'", 1)
             left_out, where = self._not_shown(table)
             if left_out > 0:
                 more = f"<p>{left_out} more rows in <code>{where}</code></p>"
         head = f"<strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>"
         return f"<div>{head}{body}{more}</div>"
+
+
+def _columns_that_fit(table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Lines of a table without its last columns if it is too wide, and their names; two columns stay in any case."""
+    for n_columns in range(max(1, table.shape[1]), 0, -1):
+        lines = table.iloc[:, :n_columns].to_string(index_names=False, na_rep="-").splitlines()
+        if n_columns <= _FEWEST_COLUMNS or max(map(len, lines)) <= _WIDTH - 2:
+            break
+    return lines, list(map(str, table.columns[n_columns:]))
 
 
 class Tabled:

@@ -69,7 +69,6 @@ _GIVEN_NUMBER = (
     "All runs{of_group} have the same number of clusters. If it was given to the program, the number of clusters "
     "repeats this choice and is no result."
 )
-AGREE_IN_SHORT = "agree: R-hat at most {0}, ESS at least {1}{where}; one could miss a mode below {2}"
 KEPT = " that keeps the constraints"  # of a partition
 _AT_MINIMUM = "proven to be the minimum"
 _LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
@@ -317,7 +316,8 @@ def _share_with_error(summary: SummaryRecord, share: float, error: float) -> str
 
 
 def _percent_of_error(error: float) -> str:
-    return "unknown" if np.isnan(error) else f"{100 * error:.2g}%"
+    said = display.error_in_digits(100 * error)
+    return said if np.isnan(error) else f"{said}%"
 
 
 def _the_first(said: Sequence[str]) -> str:
@@ -851,7 +851,7 @@ def _chains_line(diagnosis: Diagnosis) -> str:
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     where = f", similarities within {display.at_most(agreement(diagnosis).number, '.2f')}{some}"
-    return _with_further(AGREE_IN_SHORT.format(*agreement_in_words(diagnosis), where=where), diagnosis)
+    return _with_further(agreement_in_short(diagnosis, where=where), diagnosis)
 
 
 def agreement(*diagnoses: Diagnosis) -> Claim:
@@ -869,10 +869,29 @@ def worst_status(diagnoses: Collection[Diagnosis]) -> str:
 
 def agreement_in_words(*diagnoses: Diagnosis) -> tuple[str, str, str]:
     """Largest R-hat, smallest effective sample size, and share below which a mode that one chain misses is not seen."""
-    rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses)])
-    ess = np.fmin.reduce([one.least_ess for one in diagnoses])
+    rhat, ess = _largest_rhat(diagnoses), np.fmin.reduce([one.least_ess for one in diagnoses])
     limit = display.at_most(agreement(*diagnoses).limit, ".0%")
     return display.at_most(rhat, ".3f"), display.at_least(ess, ",.0f"), limit
+
+
+def agreement_in_short(*diagnoses: Diagnosis, where: str) -> str:
+    """That chains agree, with their numbers beside the limits, and what one chain could miss."""
+    numbers = ", ".join(text for text, _ in _beside_limits(*diagnoses))
+    return f"agree: {numbers}{where}; one could miss a mode below {agreement_in_words(*diagnoses)[-1]}"
+
+
+def _largest_rhat(diagnoses: Sequence[Diagnosis]) -> float:
+    return float(np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses)]))
+
+
+def _beside_limits(*diagnoses: Diagnosis) -> Iterator[tuple[str, bool]]:
+    """Smallest effective sample size and largest R-hat, each beside its limit, and whether it keeps it."""
+    shortest = min(diagnoses, key=lambda one: one.least_ess)
+    ess, wanted = shortest.least_ess, ESS_PER_CHAIN * shortest.n_chains
+    yield f"ESS {display.apart_from(ess, wanted, ',.0f')} {'<' if ess < wanted else '>'} {wanted:,}", ess >= wanted
+    rhat = _largest_rhat(diagnoses)
+    kept = rhat <= RHAT_WANTED
+    yield f"R-hat {display.apart_from(rhat, RHAT_WANTED, '.3f')} {'<' if kept else '>'} {RHAT_WANTED}", kept
 
 
 def _with_further(line: str, diagnosis: Diagnosis) -> str:
@@ -883,12 +902,8 @@ def _with_further(line: str, diagnosis: Diagnosis) -> str:
 
 def _short_line(diagnosis: Diagnosis) -> str:
     """What is short; the advice is left to the findings."""
-    wanted = ESS_PER_CHAIN * diagnosis.n_chains
-    ess, rhat = diagnosis.least_ess, diagnosis.worst_rhat
-    parts = [f"ESS {display.apart_from(ess, wanted, ',.0f')} ({wanted:,} needed)"] * (ess < wanted)
-    if rhat > RHAT_WANTED:
-        parts.append(f"R-hat {display.apart_from(rhat, RHAT_WANTED, '.3f')} (limit {RHAT_WANTED})")
-    return _with_further(f"short: {', '.join(parts)}", diagnosis)
+    said = ", ".join(text for text, is_kept in _beside_limits(diagnosis) if not is_kept)
+    return _with_further(f"short: {said}", diagnosis)
 
 
 def _runs(summary: SummaryRecord) -> Claim:

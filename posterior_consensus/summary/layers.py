@@ -37,8 +37,8 @@ from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.conversion import Origin
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.about_draws import (
-    AGREE_IN_SHORT,
     agreement,
+    agreement_in_short,
     agreement_in_words,
     claims_of,
     draws_in_words,
@@ -392,8 +392,9 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
             return [Sentence(f"Runs are independent: errors are those of {self._repetitions} runs of each layer.")]
         status, diagnoses = self._status, self._diagnoses
         if status == "agree":
-            template, where = AGREE_IN_SHORT if short else _AGREE, " in any layer and between layers"
-            return [Sentence(f"{template.format(*agreement_in_words(*diagnoses.values()), where=where)} of the draws.")]
+            where, given = " in any layer and between layers", diagnoses.values()
+            said = _AGREE.format(*agreement_in_words(*given), where=where)
+            return [Sentence(f"{agreement_in_short(*given, where=where) if short else said} of the draws.")]
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]
         n = len(self)

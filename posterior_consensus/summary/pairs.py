@@ -155,6 +155,7 @@ class PairsSummary(PairsRecord):
         title = f"Summary of scored pairs: {records} in {display.counted(self.n_clusters, 'cluster')}"
         counts = counts_of(self)
         review = display.with_names_as_text(counts.review, ("first", "second"))
+        review = review.drop(columns=["first_cluster", "second_cluster"])  # for which there is no room
         return title, lines_of(claims_of(self, counts)), None if review.empty else review
 
 

@@ -88,10 +88,10 @@ def test_precision_by_products_of_odds():
 
 
 def test_says_how_good_the_numbers_are():
-    shown = repr(example())
+    shown = " ".join(repr(example()).split())
     for part in ("1 joined below tau 0.5", "1 separated above", "1 were never scored", "errors may have either sign"):
         assert part in shown
-    assert "of scored pairs" in shown.split("recall  ")[1] and "left out" not in shown
+    assert "of scored pairs" in shown.split("recall ")[1] and "left out" not in shown
 
 
 def test_says_that_low_scores_were_left_out():

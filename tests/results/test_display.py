@@ -1,5 +1,7 @@
 """Numbers in words."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,7 +101,10 @@ def test_a_column_has_one_number_of_decimals():
             "size": [1234, 7],
             "year": [1897, 1898],
             "share": [0.439, 0.08537],
+            "rhat": [1.0042, 1.02],
+            "loss": [0.01293, 0.0091],
             "ess": [2238.4, np.nan],
+            "seconds": [152.34, 0.5],
             "sure": [1.0, 1.0],
             "mcse": [0.25, 0.00003],
             "p": [0.25, 3e-12],
@@ -110,11 +115,63 @@ def test_a_column_has_one_number_of_decimals():
     assert shown.to_dict("list") == {
         "size": ["1,234", "7"],
         "year": [1897, 1898],
-        "share": ["0.4390", "0.0854"],
+        "share": ["0.44", "0.09"],
+        "rhat": ["1.004", "1.020"],
+        "loss": ["0.013", "0.009"],
         "ess": ["2,238", "-"],
+        "seconds": ["152.3", "0.5"],
         "sure": ["1", "1"],
         "mcse": ["0.25000", "0.00003"],
         "p": ["0.25", "3e-12"],
         "none": ["0", "0"],
     }
     assert display.with_decimals(table, "-")["size"].tolist() == ["1234", "7"]
+
+
+class Result(display.Shown):
+    """A result with a title, a line and a table."""
+
+    def __init__(self, title, value, table):
+        self.given = title, [("what", value)], table
+
+    def _parts(self):
+        return self.given
+
+
+def test_a_print_fits_80_columns_and_names_the_columns_left_out():
+    words = "a sentence of many words " * 8
+    table = pd.DataFrame({f"a_long_name_{k}": [k + 0.25] for k in range(8)})
+    *lines, last = repr(Result(words, words, table)).splitlines()
+    assert max(map(len, lines)) <= 80 and "a_long_name_4" in lines[-2]
+    assert last == "  ... more columns: a_long_name_5, a_long_name_6, a_long_name_7"
+    wide = pd.DataFrame({"one": ["x" * 90], "two": ["y" * 90]})
+    assert "two" in repr(Result("title", "value", wide))
+
+
+def test_in_html_numbers_are_on_the_right_and_text_is_on_the_left():
+    table = pd.DataFrame(
+        {"share": [0.5, np.nan], "who": ["<a>", None]}, pd.MultiIndex.from_product([["x"], [1, 2]], names=["l", "c"])
+    )
+    for markup in (display.as_html(table), Result("title", "value", table)._repr_html_()):
+        cells = re.findall(r"<(t[hd]) style='text-align:(\w+)'>([^<]*)", markup.rpartition("<table")[2])
+        assert cells == [
+            *[("th", "right", "share"), ("th", "left", "who")],
+            *[("td", "right", "0.50"), ("td", "left", "&lt;a&gt;"), ("td", "right", "-"), ("td", "left", "-")],
+        ]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (0.84478, 0.0091, "0.845 bits (MCSE 0.009)"),
+        (13.912, 0.2243, "13.9 bits (MCSE 0.2)"),
+        (0.03642, 0.00014, "0.03642 bits (MCSE 0.00014)"),
+        (1523.2, 31.7, "1523 bits (MCSE 32)"),
+        (0.5612, 0.0, "0.561 bits (MCSE 0)"),
+        (0.5612, np.nan, "0.561 bits (MCSE unknown)"),
+    ],
+)
+def test_an_error_has_the_same_digits_everywhere(value, error, words):
+    number, shown = display.rounded(value, error)
+    assert f"{number} bits (MCSE {shown})" == display.with_error(value, error, unit="bits") == words
+    assert shown == display.error_in_digits(error)

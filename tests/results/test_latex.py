@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.results.display import Tabled
@@ -42,7 +41,7 @@ def test_numbers_and_missing_ones():
     table = pd.DataFrame({"x": [1.23456, np.nan], "k": [1, 20], "who": ["a", None]}, index=["first", "second"])
     text = Table(table).to_latex()
     assert text.splitlines()[0] == r"\begin{tabular}{lrrl}"
-    assert rows(text) == [["", "x", "k", "who"], ["first", "1.235", "1", "a"], ["second", "--", "20", "--"]]
+    assert rows(text) == [["", "x", "k", "who"], ["first", "1.23", "1", "a"], ["second", "--", "20", "--"]]
 
 
 def test_a_caption_and_a_label_make_a_table_of_it():
@@ -86,5 +85,5 @@ def test_a_summary_of_many_clusters_fits_a_page():
     rest = frame.iloc[1:21]
     *numbers, said = found[-1][1:]
     assert said == "20 clusters of 1 to 20 items" and [float(one) for one in numbers[::2]] == [rest["size"].sum(), 1.0]
-    assert float(numbers[1]) == pytest.approx(rest["share"].sum(), rel=1e-3)
+    assert numbers[1] == f"{rest['share'].sum():.2f}"
     assert len(rows(summary.partition.to_latex())) == 41

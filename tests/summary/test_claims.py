@@ -20,7 +20,8 @@ QUIET = {"n_starts": 1, "modes": False, "random_seed": 1, "progressbar": False}
 
 
 def texts(found):
-    return [" ".join(repr(found).split()), *found.findings(), found.methods_text()]
+    above, _, _ = repr(found).partition("\n\n")  # the table has as many columns as fit beside the names
+    return [" ".join(above.split()), *found.findings(), found.methods_text()]
 
 
 def apart(name):

@@ -153,7 +153,7 @@ def _table_of_pairs(part: _Part, tau: float) -> str:
     }
     some = f"{order.size:,} of " if order.size < part.score.size else ""
     said = f"{some}{counted(part.score.size, 'scored pair')}, those nearest to the threshold first"
-    return folded(said, display.with_decimals(pd.DataFrame(columns), "-").to_html(index=False, border=0))
+    return folded(said, display.as_html(pd.DataFrame(columns), index=False))
 
 
 def _picture(part: _Part, tau: float) -> str:

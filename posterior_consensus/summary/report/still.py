@@ -197,7 +197,7 @@ def _on_dark(png: bytes, *, is_map: bool) -> bytes:
 
 def table_as_html(frame: pd.DataFrame) -> str:
     """Return a table as HTML."""
-    return display.with_decimals(frame, "-", ",").to_html(na_rep="-", border=0)
+    return display.as_html(frame)
 
 
 def spoken_table(summary: SummaryRecord, frame: pd.DataFrame) -> str:
