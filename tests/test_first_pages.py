@@ -65,20 +65,31 @@ def test_the_landing_page_and_get_started_have_the_code_and_output_of_the_readme
 def test_every_line_for_programs_runs(run):
     names = run(LLMS)
     assert names["certificate"].status == "optimal"
-    assert names["soft"].n_items == 6
+    assert names["soft"].n_items == 6 and names["of_runs"].draws.n_draws == 5
+    assert names["by_resolution"][1.0].draws.n_draws == 5 and names["of_pairs"].links.review(1).shape[0] == 1
     assert (names["again"].labels == names["best"].labels).all()
     assert not re.findall(r"`pc\.[^`]*\(", LLMS)  # calls outside a block would not be run
-    assert len(LLMS.splitlines()) <= 150
+    assert len(LLMS.splitlines()) <= 180
 
 
 def test_links_of_the_first_pages_lead_somewhere():
     paths = [ROOT / path for path in re.findall(r"\]\(([^)#:]+)\)", README)]
-    paths += [ROOT / path for path in re.findall(r"(?:docs|examples)/[\w/]+\.(?:md|py)", LLMS)]
     cards = re.findall(r"^:link: (.*)$", INDEX, re.MULTILINE)
     (tree,) = blocks(INDEX, "{toctree}")
     paths += [DOCS / f"{page}.md" for page in [*cards, *re.findall(r"^\w[\w/]*$", tree, re.MULTILINE)]]
     paths += [EXAMPLES / name for name in re.findall(r"\(tutorials/(\w+\.py)\)", START)]
     assert len(paths) > 25 and not [path for path in paths if not path.exists()]
+
+
+def test_links_for_programs_are_pages_of_the_site():
+    """They are relative to the root of the site, where the file lies."""
+    links = re.findall(r"\]\(([^)]*)\)", LLMS)
+    for link in links:
+        folder, _, name = link.removesuffix(".html").rpartition("/")
+        is_tutorial = folder == "tutorials" and name != "index"
+        page = EXAMPLES / f"{name}.py" if is_tutorial else DOCS / folder / f"{name}.md"
+        assert link.endswith(".html") and page.exists(), link
+    assert len(links) > 10 and not re.findall(r"(?:docs|examples)/", LLMS)
 
 
 def test_an_index_shows_the_readme_with_absolute_links_or_without_links(monkeypatch):
