@@ -70,6 +70,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx-mathjax-offline",  # formulas show without a network: MathJax is a part of the site
     "sphinx_copybutton",
     "sphinx_design",
     "sphinxcontrib.bibtex",
