@@ -248,8 +248,7 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     >>> import posterior_consensus as pc
     >>> independence = pc.diagnostics.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
     >>> ax = independence.plot()
-    >>> ax.get_ylabel()
-    'resamples'
+    >>> title = ax.set_title("Do the items change clusters independently?")
     """
     check_matplotlib()
     from matplotlib.ticker import MaxNLocator
@@ -304,8 +303,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 0, 1, 1, 1]] * 30 + [[0, 1, 0, 1, 0, 1]] * 20 + [[0, 0, 0, 0, 1, 1]] * 10
     >>> ax = pc.partition_density(draws, random_seed=1).plot()
-    >>> ax.get_xlabel()
-    'score of a calibration draw'
+    >>> title = ax.set_title("Which partitions do many draws lie near?")
     """
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
     scores, words = density.scores.values, density.words

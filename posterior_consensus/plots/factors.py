@@ -44,8 +44,7 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
     >>> import posterior_consensus as pc
     >>> runs = {"a1": [0, 0, 1, 1], "a2": [0, 0, 1, 1], "b1": [0, 1, 1, 1], "b2": [0, 1, 2, 2]}
     >>> ax = pc.compare_factors(pc.as_runs(runs), {"program": "{}?"}).plot()
-    >>> ax.get_xlabel()
-    'mean VI (bits) if this alone differs'
+    >>> title = ax.set_title("Does the program matter?")
     """
     check_matplotlib()
     table = factors.to_dataframe().dropna(subset="distance").sort_values("distance")

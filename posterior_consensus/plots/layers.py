@@ -262,8 +262,7 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     >>> runs = [[0, 0, 1, 1]] * 4 + [[0, 0, 1, 2], [0, 1, 2, 2]] * 2
     >>> compared = pc.compare_layers(pc.as_runs(runs, groups=[0.5] * 4 + [1.0] * 4), random_seed=1)
     >>> axes = compared.plot()
-    >>> [ax.get_ylabel() for ax in axes[1:]]
-    ['clusters', '4 items']
+    >>> title = axes[0].set_title("At which resolution do runs agree?")
     """
     names = comparison.layers[:_MOST_COLUMNS]
     if len(names) < 2:
@@ -434,8 +433,7 @@ def plot_layer_distances(
     >>> import posterior_consensus as pc
     >>> draws = np.array([[[0, 0, 0, 1, 1], [0, 0, 1, 2, 2], [0, 0, 1, 2, 2]]] * 20)
     >>> axes = pc.plot_layer_distances(pc.compare_layers(draws, random_seed=1))
-    >>> axes[1].get_xlabel()
-    'lag (steps of layer)'
+    >>> title = axes[0].set_title("When did the clustering change?")
     """
     comparison = _comparison(comparison)
     labels = {
@@ -523,8 +521,8 @@ def plot_layer_items(
     >>> import posterior_consensus as pc
     >>> draws = np.array([[[0, 0, 0, 1, 1], [0, 0, 1, 2, 2]]] * 20)
     >>> comparison = pc.compare_layers(draws, random_seed=1)
-    >>> pc.plot_layer_items(comparison)[0].get_xlabel()
-    'item, by cluster of 0'
+    >>> axes = pc.plot_layer_items(comparison)
+    >>> title = axes[0].set_title("Who moved?")
     """
     if isinstance(layers, (HasComparison, LayerComparison)):
         comparison = _comparison(layers)

@@ -133,11 +133,9 @@ def plot_psm(
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_psm(draws, [0, 0, 1, 1])
-    >>> ax.get_xlabel()
-    'item'
+    >>> title = ax.set_title("Which items belong together?")
     >>> chains = np.array([[[0, 0, 1, 1], [0, 0, 0, 1]] * 5, [[0, 1, 1, 1], [0, 1, 0, 1]] * 5])
-    >>> [ax.get_title() for ax in pc.plot_psm(chains, by="chain")]
-    ['chain 0', 'chain 1']
+    >>> first, second = pc.plot_psm(chains, by="chain")  # one panel for each chain
     """
     partition = own_partition(draws, partition)
     if by is None:
