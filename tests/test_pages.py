@@ -5,6 +5,7 @@ import tomllib
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 from tests.catalogue.functions import MODULES, PUBLIC, TOP
@@ -73,6 +74,45 @@ def test_no_number_at_the_beginning_of_a_line_starts_a_list():
             if re.match(r" {0,3}1[.)] ", line) and re.match(r" {0,3}\w", before)
         ]
     assert not failures
+
+
+DOCS = ROOT / "docs"
+USER_PAGES = [
+    ROOT / "README.md",
+    *(page for page in DOCS.rglob("*.md") if page in TEXTS and page.parent.name not in ("api", "developers")),
+    *(page for page in (ROOT / "examples").glob("*.py") if "\n# %%" in TEXTS[page]),
+]
+PICTURE = re.compile(r"!\[|```\{(?:plotted|plot|figures?|image)\}|\.\. (?:plot|figure|image)::")
+FIRST_SCREEN = 45  # lines, with those of code
+NO_PICTURES = {"bibliography", "changelog", "citing", "glossary", "installing"}
+
+
+def prose(page):
+    """Its text without code: the Markdown cells of a notebook, and the text between blocks."""
+    if page.suffix == ".md":
+        return without_code(TEXTS[page])
+    cells = re.findall(r"^# %% \[markdown\]\n(.*?)(?=^# %%|\Z)", TEXTS[page], re.DOTALL | re.MULTILINE)
+    return re.sub(r"^# ?", "", "\n".join(cells), flags=re.MULTILINE)
+
+
+def n_words(text):
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
+def test_what_users_read_is_short():
+    """README, documentation and tutorials, without code, the reference, the change log and pages of developers."""
+    assert len(TEXTS[ROOT / "README.md"].splitlines()) <= 110
+    assert sum(n_words(prose(page)) for page in USER_PAGES) <= 40_000
+    assert len(TEXTS[DOCS / "developers" / "benchmarks.md"].split()) <= 6_000  # with the cells of its tables
+
+
+@pytest.mark.parametrize("page", [page for page in USER_PAGES if page.suffix == ".md"], ids=lambda page: page.stem)
+def test_each_page_begins_with_a_picture(page):
+    """Within the first lines, those of code and of what it prints among them."""
+    if page.stem in NO_PICTURES:
+        return
+    lines = re.sub(r"^```\{toctree\}.*?^```$", "", TEXTS[page], flags=re.DOTALL | re.MULTILINE).splitlines()
+    assert PICTURE.search("\n".join(lines[:FIRST_SCREEN]))
 
 
 def test_the_same_pythons_everywhere():
