@@ -39,7 +39,7 @@ os.environ["PYTHONPATH"] = str(HERE.parent)  # notebooks import this checkout's 
 
 
 def examples():
-    """Script and alternative text of each figure in gallery.py, by the name of its function or class."""
+    """Script, question and alternative text of each figure in gallery.py, by the name of its function or class."""
     source = (HERE / "gallery.py").read_text(encoding="utf-8")
     imports, found = {}, {}
     for part in ast.parse(source).body:
@@ -49,8 +49,10 @@ def examples():
         elif isinstance(part, ast.FunctionDef):
             body = textwrap.dedent(text.split('"""', 2)[2]).strip()
             needed = [line for name, line in imports.items() if f"{name}." in body]
-            words, _, _ = ast.get_docstring(part).partition("\n\n")
-            found[part.name] = {"code": "\n".join([*needed, "", body]), "alt": words}
+            question, words, *_ = ast.get_docstring(part).split("\n\n")
+            last = ast.get_source_segment(source, part.body[-1])  # plots, with what the others computed
+            shown = {"question": question, "alt": words.replace("\n", " "), "last": last}
+            found[part.name] = {"code": "\n".join([*needed, "", body]), **shown}
     return found
 
 
@@ -133,10 +135,10 @@ html_css_files = ["custom.css"]
 bibtex_bibfiles = ["../posterior_consensus/summary/references.bib"]
 bibtex_reference_style = "author_year"
 
-plot_formats = [("png", 150), ("small.png", 60)]  # small ones for the gallery
+plot_formats = [("png", 150), ("small.png", 80)]  # small ones for the gallery
 plot_html_show_formats = plot_html_show_source_link = plot_include_source = False
 plot_pre_code = ""  # examples import what they need
-plot_rcparams = {"figure.facecolor": "white", "savefig.facecolor": "white"}
+plot_rcparams = {"figure.facecolor": "white", "savefig.facecolor": "auto", "savefig.bbox": "tight"}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: | {2,5}\.\.\.: "
 copybutton_prompt_is_regexp = True
@@ -153,18 +155,18 @@ class Figures(SphinxDirective):
         cards = ["::::{grid} 1 2 2 3", ":gutter: 3"]
         for name in self.content:
             owner = attrgetter(name)(posterior_consensus)
-            plot, shown = (owner.plot, f"{owner.__name__}.plot") if isinstance(owner, type) else (owner, owner.__name__)
-            image = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.small.png"
+            shown, figure = owner.__name__ + ".plot" * isinstance(owner, type), FIGURES[owner.__name__]
             cards += [
-                f":::{{grid-item-card}} {shown.replace('_', '_<wbr>')}",
+                f":::{{grid-item-card}} {figure['question']}",
                 f":link: figure-{owner.__name__.lower()}",
                 ":link-type: ref",
                 ":class-card: figure-card",
-                f"![{FIGURES[owner.__name__]['alt']}]({os.path.relpath(image, HERE)})",
-                "",
-                plot.__doc__.partition("\n")[0],
-                ":::",
             ]
+            for number, page in enumerate(("light", "dark"), 1):
+                image = drawn / f"posterior_consensus-{name.replace('.', '-')}-{number}.small.png"
+                cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {figure['alt']}"]
+                cards += [f":class: only-{page}", "```"]
+            cards += ["", f"`{shown}`", ":::"]
         return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
 
 

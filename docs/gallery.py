@@ -1,7 +1,8 @@
 """An example of each figure. `conf.py` takes them apart: pages show the body of each function as a script, and run it.
 
-A function is named as the function or the class whose figure it makes. The first paragraph of its docstring is the
-alternative text of the picture. Its body, with those of the imports that it needs, is all that a reader needs.
+A function is named as the function or the class whose figure it makes. The first line of its docstring is the question
+that the figure answers, the second paragraph the alternative text of the picture. Its body, with those of the imports
+that it needs, is all that a reader needs.
 """
 
 import numpy as np
@@ -10,63 +11,94 @@ import posterior_consensus as pc
 
 
 def Summary():
-    """Similarity matrix of 82 galaxies, number of clusters, credible ball and mean similarity of each galaxy."""
+    """What is the answer, and how sure is it?
+
+    Similarity matrix of 82 galaxies, number of clusters, credible ball and mean similarity of each galaxy.
+    """
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     summary.plot()
 
 
 def PairsSummary():
-    """Clusters of records by size, pairs by score, precision and recall by threshold, and the closest decisions."""
+    """Which records are one, and what to review first?
+
+    Clusters of records by size, pairs by score, upwards if joined and downwards if not, precision and recall by
+    threshold, and the closest decisions.
+    """
     summary = pc.summarize(pc.load_example("pairs"), random_seed=1)
     summary.plot()
 
 
 def LayersSummary():
-    """Flows of 11 firms between the clusters of five years."""
+    """When did the clusters change?
+
+    Flows of 11 firms between the clusters of five years.
+    """
     firms = pc.load_example("firms")["posterior"].sel(year=[1935, 1940, 1945, 1950, 1954])
     summary = pc.summarize(pc.as_layers(firms, "z", layer_dim="year"), random_seed=1)
     summary.plot()
 
 
 def plot_psm():
-    """Similarity matrix of 82 galaxies ordered by cluster, with six clusters outlined."""
+    """Which items belong together?
+
+    Similarity matrix of 82 galaxies ordered by cluster, with six clusters outlined.
+    """
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     pc.plot_psm(summary.draws, summary.partition)
 
 
 def CredibleBall():
-    """Four strips of the galaxies, coloured by cluster: partition and bounds of the credible ball."""
+    """How different can the clustering be?
+
+    Four strips of the galaxies, coloured by cluster: partition and bounds of the credible ball.
+    """
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     summary.ball.plot()
 
 
 def PartitionDensity():
-    """Distance of draws to the nearest one of higher score, by score; the two modes stand apart from all others."""
+    """Are there several good answers?
+
+    Distance of draws to the nearest one of higher score, by score; two numbered modes stand apart from all others.
+    """
     density = pc.partition_density(pc.load_example("two_answers"), random_seed=1)
     density.plot()
 
 
 def plot_n_clusters():
-    """Posterior of the number of clusters, 5 to 17: all draws, each chain, and the partition's 6."""
+    """How many clusters do the draws have?
+
+    Posterior of the number of clusters, 5 to 17: all draws, each chain, and the partition's 6.
+    """
     galaxies = pc.load_example("galaxies")
     best = pc.consensus_partition(galaxies, random_seed=1)
     pc.plot_n_clusters(galaxies, best)
 
 
 def LossPath():
-    """Number of clusters by pair threshold tau, thick where the partition does not change, with 0.5 marked."""
+    """Does the answer depend on the threshold?
+
+    Number of clusters by pair threshold tau, thick where the partition does not change, with 0.5 marked.
+    """
     path = pc.loss_path(pc.load_example("galaxies"), loss="binder", random_seed=1)
     path.plot()
 
 
 def LossByNClusters():
-    """Minimum expected VI by number of clusters with error bars, smallest at 6, above the posterior of the number."""
+    """Which number of clusters is best?
+
+    Minimum expected VI by number of clusters with error bars, with a ring at 6, above the posterior of the number.
+    """
     numbers = pc.loss_by_n_clusters(pc.load_example("galaxies"), random_seed=1)
     numbers.plot()
 
 
 def PosteriorComparison():
-    """Plants under a model with three species and one with four: difference of the similarities, and of each plant."""
+    """Where do two posteriors differ?
+
+    Plants under a model with three species and one with four: difference of the similarities, and of each plant.
+    """
     plants = pc.load_example("two_answers")
     three = pc.as_partition_draws(plants)
     four = pc.as_partition_draws(plants, group="four_species")
@@ -75,31 +107,47 @@ def PosteriorComparison():
 
 
 def ItemUncertainty():
-    """Mean similarity of each galaxy to its own cluster as a bar, and to the nearest other cluster as a point."""
+    """Which items are uncertain?
+
+    Mean similarity of each galaxy to its own cluster as a bar, and to the nearest other cluster as a point; 77 and 46
+    are below the limit 0.5.
+    """
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     summary.items.plot()
 
 
 def Membership():
-    """Stacked probabilities of each galaxy to be in each cluster or elsewhere, ordered by cluster."""
+    """Where else could an item belong?
+
+    Stacked probabilities of each galaxy to be in each cluster or elsewhere, ordered by cluster.
+    """
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     pc.membership(summary).plot()
 
 
 def PartialPartition():
-    """Share of draws that agree on a set of galaxies, by its size, with the 11 galaxies chosen at 0.8 marked."""
+    """How many items are sure together?
+
+    Share of draws that agree on a set of galaxies, by its size, with the 11 galaxies chosen at 0.8 marked.
+    """
     partial = pc.partial_partition(pc.load_example("galaxies"), random_seed=1)
     partial.plot()
 
 
 def ClusterStability():
-    """Share of 20 runs of Leiden that have each of eight clusters; two of them are one in 40% of the runs."""
+    """Which clusters are found again?
+
+    Share of 20 runs of Leiden that have each of eight clusters; two of them are one in 40% of the runs.
+    """
     summary = pc.summarize(pc.as_runs(pc.load_example("cells"), "leiden_0.4_*"), random_seed=1)
     summary.clusters.plot()
 
 
 def Contrast():
-    """Mean response of patients in three overlapping clusters, corrected in colour, by the reported labels in grey."""
+    """What differs between the clusters?
+
+    Mean response of patients in three overlapping clusters, corrected in colour, by the reported labels in grey.
+    """
     rng = np.random.default_rng(1)
     probability = rng.dirichlet([0.3, 0.3, 0.3], 400)  # of each patient to be in each cluster
     truth, *draws = rng.multinomial(1, probability, (201, 400)).argmax(axis=2)
@@ -109,28 +157,40 @@ def Contrast():
 
 
 def plot_data():
-    """Petal length and width of 30 irises, coloured by cluster; a flower unlike its cluster has a smaller point."""
+    """What do the clusters look like in the data?
+
+    Petal length and width of 30 irises, coloured by cluster; a flower unlike its cluster has a smaller point.
+    """
     irises = pc.load_example("iris")
     summary = pc.summarize(irises, random_seed=1)
     pc.plot_data(irises["observed_data"]["petal"], summary.partition, items=summary.items)
 
 
 def plot_regimes():
-    """The Nile's flow by year, high to 1898 and low from then on, and the posterior probability of each regime."""
+    """When does the regime change?
+
+    The Nile's flow by year, high to 1898 and low from then on, and the posterior probability of each regime.
+    """
     nile = pc.load_example("nile")
     summary = pc.summarize(nile, random_seed=1)
     pc.plot_regimes(nile["observed_data"]["flow"], summary)
 
 
 def plot_cluster_profiles():
-    """Velocities of the galaxies in a row for each cluster, with their quantiles."""
+    """What is typical of each cluster?
+
+    Velocities of the galaxies in a row for each cluster, with their quantiles.
+    """
     galaxies = pc.load_example("galaxies")
     best = pc.consensus_partition(galaxies, random_seed=1)
     pc.plot_cluster_profiles(galaxies["observed_data"]["velocity"], best)
 
 
 def ClusterSummary():
-    """Mean petal length of each cluster of irises, with intervals."""
+    """What are the parameters of each cluster?
+
+    Mean petal length of each cluster of irises, with intervals.
+    """
     irises = pc.load_example("iris")
     partial = pc.partial_partition(irises, 0.5, random_seed=1)
     parameters = pc.cluster_summary(irises, partial, first_label=0, mu=irises["posterior"]["mu"])
@@ -138,79 +198,116 @@ def ClusterSummary():
 
 
 def ComponentSimilarity():
-    """Distance between components of a mixture within clusters, by the number of clusters, and the numbers in draws."""
+    """Are components alike, so that they are one?
+
+    Distance between components of a mixture within clusters, by the number of clusters, and the numbers in draws.
+    """
     galaxies = pc.load_example("galaxies")["posterior"]
     similarity = pc.component_similarity(galaxies["z"], mean=galaxies["mu"], sd=galaxies["sigma"])
     similarity.plot()
 
 
 def plot_alluvial():
-    """Flows of galaxies between partitions into 2 to 6 clusters, each aligned with the one before it."""
+    """Which items move between partitions?
+
+    Flows of galaxies between partitions into 2 to 6 clusters, each aligned with the one before it.
+    """
     numbers = pc.loss_by_n_clusters(pc.load_example("galaxies"), n_clusters=range(2, 7), random_seed=1)
     pc.plot_alluvial(pc.align_partitions(numbers.partitions))
 
 
 def Diagnosis():
-    """Traces and rank histograms of scalar summaries of four chains, which overlap."""
+    """Do the chains agree?
+
+    Traces and rank histograms of scalar summaries of four chains, which overlap.
+    """
     diagnosis = pc.diagnose(pc.load_example("galaxies"), random_seed=1)
     diagnosis.plot()
 
 
 def SequentialDistances():
-    """VI of each draw of a network to the one before and to the second half of its chain; lines end the burn-in."""
+    """When does the burn-in end?
+
+    VI of each draw of a network to the one before and to the second half of its chain; lines end the burn-in.
+    """
     distances = pc.diagnostics.sequential_distances(pc.load_example("block_model"))
     distances.plot()
 
 
 def NearIndependence():
-    """Histograms of the discrepancy of draws from other draws, and from the product of the marginals."""
+    """Is there any structure?
+
+    Histograms of the discrepancy of draws from other draws, and from the product of the marginals.
+    """
     independence = pc.diagnostics.near_independence(pc.load_example("galaxies"), random_seed=1)
     independence.plot()
 
 
 def plot_draws_map():
-    """Map of the draws by VI, coloured by chain: two groups, which every chain visits, and the partition in one."""
+    """Do all chains visit the same partitions?
+
+    Map of the draws by VI, coloured by chain: two groups, which every chain visits, and the partition in one.
+    """
     plants = pc.load_example("two_answers")
     best = pc.consensus_partition(plants, random_seed=1)
     pc.plot_draws_map(plants, best)
 
 
 def plot_items_map():
-    """Map of the galaxies by similarity, coloured by cluster, with the exemplar of each cluster."""
+    """Which clusters are near each other?
+
+    Map of the galaxies by similarity, coloured by cluster; clusters are named at their exemplars.
+    """
     galaxies = pc.load_example("galaxies")
     best = pc.consensus_partition(galaxies, random_seed=1)
     pc.plot_items_map(galaxies, best)
 
 
 def ClusterMerges():
-    """Tree of the six clusters, which merge at the expected VI of the partition that is left."""
+    """Which clusters are hardly apart?
+
+    Tree of the six clusters, which merge at the expected VI of the partition that is left.
+    """
     galaxies = pc.load_example("galaxies")
     best = pc.consensus_partition(galaxies, random_seed=1)
     pc.cluster_merges(galaxies, best).plot()
 
 
 def Links():
-    """Pairs of records by their posterior similarity, joined or separated, and the most uncertain links by name."""
+    """Which links are uncertain?
+
+    Numbers of pairs of records by posterior similarity, upwards in one cluster, downwards in different ones, and the
+    most uncertain links by name.
+    """
     records = pc.load_example("records")
     best = pc.consensus_partition(records, loss="binder", random_seed=1)
     pc.links(records, best).plot()
 
 
 def plot_cluster_sizes():
-    """Number of clusters of 1 to 6 records: posterior mean, partition and mean under the model's prior."""
+    """Are there as many small clusters as in the draws?
+
+    Number of clusters of 1 to 6 records on an axis of square roots: posterior mean, partition and prior mean.
+    """
     records = pc.load_example("records")
     best = pc.consensus_partition(records, loss="binder", random_seed=1)
     pc.plot_cluster_sizes(pc.links(records, best, prior=pc.priors.pitman_yor(100.0, 0.7)))
 
 
 def StableComponents():
-    """Number of stable components of the irises by the threshold of similarity, with the threshold 0.95 marked."""
+    """Which items stay together at any threshold?
+
+    Number of stable components of the irises by the threshold of similarity, with the threshold 0.95 marked.
+    """
     components = pc.stable_components(pc.load_example("iris"), 0.95)
     components.plot()
 
 
 def PriorSensitivity():
-    """Expected number of clusters and excess expected loss of the partition of galaxies, by concentration."""
+    """Does the answer depend on the prior?
+
+    Expected number of clusters and excess expected loss of the partition of galaxies, by concentration.
+    """
     others = {f"a = {a}": pc.priors.crp(a) for a in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)}
     prior = pc.priors.crp((4, 4))
     sensitivity = pc.prior_sensitivity(pc.load_example("galaxies"), prior, alternatives=others, random_seed=1)
@@ -218,7 +315,9 @@ def PriorSensitivity():
 
 
 def AgreementPath():
-    """Averaged Jaccard index of five chains by penalty weight, and the rise of each chain's expected VI.
+    """Are chains in different modes, or searches noisy?
+
+    Averaged Jaccard index of five chains by penalty weight, and the rise of each chain's expected VI.
 
     The galaxies: chains that mix, and one of a sampler that has not converged.
     """
@@ -230,45 +329,66 @@ def AgreementPath():
 
 
 def Particles():
-    """Two groups of draws of the plants as strips coloured by cluster, with weights, and where co-members change."""
+    """Which few partitions stand for all draws?
+
+    Two groups of draws of the plants as strips coloured by cluster, with weights, and where co-members change.
+    """
     particles = pc.particles(pc.load_example("two_answers"), random_seed=1)
     particles.plot()
 
 
 def PartitionModes():
-    """Partitions of two fitted modes as strips, and the responsibility of each mode for each draw: 0 or 1."""
+    """How much of each chain is in each mode?
+
+    Partitions of two fitted modes as strips, and the mode of each draw by chain, with the shares of the modes.
+    """
     plants = pc.as_partition_draws(pc.load_example("two_answers")).isel(draw=slice(None, None, 5))
     modes = pc.consensus.fit_modes(plants, 2, random_seed=1)
     modes.plot()
 
 
 def LayerComparison():
-    """Flows of 11 firms between the clusters of successive years."""
+    """Which clusters go on, split and merge?
+
+    Flows of 11 firms between the clusters of successive years.
+    """
     years = pc.as_layers(pc.load_example("firms"), "z", layer_dim="year")
     pc.compare_layers(years, random_seed=1).plot()
 
 
 def plot_layer_distances():
-    """Expected VI between the partitions of each two years as a heat map, and by the number of years between them."""
+    """How far are layers apart?
+
+    Expected VI between the partitions of each two years as a heat map, and by the number of years between them.
+    """
     years = pc.as_layers(pc.load_example("firms"), "z", layer_dim="year")
     pc.plot_layer_distances(pc.compare_layers(years, random_seed=1))
 
 
 def plot_layer_items():
-    """A row for each year with the cluster of each firm."""
+    """Which item moved, and when?
+
+    A row for each year with the cluster of each firm.
+    """
     years = pc.as_layers(pc.load_example("firms"), "z", layer_dim="year")
     pc.plot_layer_items(pc.compare_layers(years, random_seed=1))
 
 
 def LayerStability():
-    """Stability of runs of Leiden on 700 cells by resolution, numbers of clusters, and flows between the partitions."""
+    """Which resolution is stable?
+
+    Stability of runs of Leiden on 700 cells by resolution, numbers of clusters, and flows between the partitions.
+    """
     runs = pc.as_runs(pc.load_example("cells"), "leiden_*", groups="leiden_{}_*")
     resolutions = pc.as_layers(runs, layer_dim="resolution")
     pc.compare_layers(resolutions, random_seed=1).plot()
 
 
 def FactorComparison():
-    """How far the number of clusters and the scale of the data take runs of k-means on 200 points apart."""
+    """Which setting matters most?
+
+    How far the number of clusters and the scale of the data take runs of k-means on 200 points apart.
+    """
     from scipy.cluster.vq import kmeans2
 
     rng, runs = np.random.default_rng(1), {}
@@ -281,13 +401,19 @@ def FactorComparison():
 
 
 def ConsensusTree():
-    """One tree of 700 cells over seven resolutions: nodes as high as their numbers of cells, coloured by support."""
+    """How do coarse clusters split into fine ones?
+
+    One tree of 700 cells over seven resolutions: nodes as high as their numbers of cells, coloured by support.
+    """
     runs = pc.as_runs(pc.load_example("cells"), "leiden_*", groups="leiden_{}_*")
     pc.consensus_tree(pc.as_layers(runs, layer_dim="resolution"), random_seed=1).plot()
 
 
 def ExpertViews():
-    """Sensitivity and specificity of seven experts with intervals, coloured by view."""
+    """Which experts agree, and how reliable are they?
+
+    Sensitivity and specificity of seven experts with intervals, coloured by view.
+    """
     by_shape, by_colour = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)
     rng = np.random.default_rng(1)
     experts = {"alone": rng.integers(3, size=60)}
@@ -301,7 +427,10 @@ def ExpertViews():
 
 
 def plot_expert_views():
-    """A strip of the items for each of two views, coloured by cluster."""
+    """What clusters does each view see?
+
+    A strip of the items for each of two views, coloured by cluster.
+    """
     by_shape, by_colour = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)
     rng = np.random.default_rng(1)
     experts = {

@@ -27,9 +27,9 @@ _CHAIN_MARKERS = ("o", "D", "^")
 _CHAIN_CROSSES = ("x", "+", "1")  # beside clusters, which are areas or filled markers
 MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct lines
 
-MARK = "#C1272D"  # the partition, a default, a marked value
+MARK = "#C1272D"  # the partition that is reported
 NEUTRAL = "#888888"  # legend entries that stand for any cluster
-BARS = "#C9D3DF"  # bars of a posterior, behind points and lines
+BARS = "#7A93AE73"  # bars of a posterior, behind points and lines: pale on a white page, dark on a black one
 PRIOR = "#875A87"  # visible on white, on black and on grey bars
 OPEN = "#BDBDBD"  # unassigned items of a partial partition
 NOISE_GREY = "#7D7D7D"  # items that runs put into no cluster

@@ -88,9 +88,7 @@ def _say_doubted(ax: Axes, items: Items, own: Floats) -> None:
     below = np.flatnonzero(own < EVEN)
     names = listed(items.named(below[np.argsort(own[below], kind="stable")]).tolist(), 3)
     which = f": {names}" if below.size else ""
-    grammar.say(
-        ax, f"{below.size:,} of {counted_items(own.size, items.dim)} below {EVEN:g} with the own cluster{which}"
-    )
+    grammar.say(ax, f"{below.size:,} of {counted_items(own.size, items.dim)} below {EVEN:g}{which}")
 
 
 def given_membership(given: Any) -> Membership:

@@ -379,7 +379,12 @@ def _draw_exemplars(
         width = max(widths[other] for other in (k, *named))
         away = np.abs(points[exemplars[named]] - points[exemplars[k]])
         if np.all((away[:, 0] > width) | (away[:, 1] > 2 * _LINE)):
-            style: dict[str, Any] = {"textcoords": "offset points", "fontsize": _FONT, "parse_math": False}
-            ax.annotate(captions[k], places[exemplars[k]], (6, 6), **style)
+            style: dict[str, Any] = {
+                "textcoords": "offset points",
+                "fontsize": _FONT,
+                "va": "center",
+                "parse_math": False,
+            }
+            ax.annotate(captions[k], places[exemplars[k]], (8, 0), **style)
             named.append(k)
     return len(named)

@@ -26,7 +26,6 @@ from posterior_consensus.runtime.aliases import Floats, Positions
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 _FARTHEST = dict(zip(BALL_BOUNDS, ("farthest", "fewest", "most"), strict=True))  # the last two: clusters
-_WIDE = 300.0  # points of axes, from which captions may be long
 _FAINTEST = 0.08  # opacity of the draws of the last mode
 _MOST_SHARES = 3  # modes whose shares are written next to a chain
 
@@ -171,14 +170,13 @@ def plot_credible_ball(
     """
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     partitions, captions = [ball.partition], [f"partition\n{counted(ball.n_clusters[0], 'cluster')}"]
-    then = ", " if frame.extent(ax)[0] > _WIDE else "\n"
     for (name, farthest_of), number in zip(_FARTHEST.items(), ball.n_clusters[1:], strict=True):
         bound = getattr(ball, name)
         partitions.append(bound[0])
         distance = quantity(float(own_in(bound, "distance")[0]), ball.loss.unit, 3)
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
         clusters = counted(number, "cluster")
-        captions.append(f"{farthest_of} ({name.replace('_', ' ')})\n{clusters}{then}at {distance}{ties}")
+        captions.append(f"{farthest_of} ({name.replace('_', ' ')})\n{clusters}, {distance}{ties}")
     draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
     radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
     grammar.say(ax, f"{ball.prob:.0%} {ball.words.ball} under {loss}, radius {radius}")

@@ -3,17 +3,26 @@
 import numpy as np
 import pytest
 from colorspacious import cspace_convert
-from matplotlib.colors import to_rgba_array
+from matplotlib.colors import to_rgba, to_rgba_array
 
 from posterior_consensus.plots.colours import BARS, MARK, NOISE_GREY, OPEN, PRIOR, chain_colour
 from posterior_consensus.results.palette import COLOURS
 
 CHAINS = [chain_colour(k, 4) for k in range(4)]
 GREYS = [NOISE_GREY, OPEN]
+
+
+def over(page):
+    """Colour of bars on a page from black (0) to white (1), which they let through."""
+    *colour, opacity = to_rgba(BARS)
+    return tuple(opacity * part + (1 - opacity) * page for part in colour)
+
+
 PALETTES = {
     "chains": (CHAINS, 27, 21),
     "chains and the partition": ([*CHAINS, MARK], 24, 17),
-    "posterior, prior, partition": ([BARS, PRIOR, MARK], 28, 28),
+    "posterior, prior, partition on white": ([over(1.0), PRIOR, MARK], 28, 28),
+    "posterior, prior, partition on black": ([over(0.0), PRIOR, MARK], 26, 17),
     "two clusters": (COLOURS[:2], 40, 35),
     "eight clusters": (COLOURS[:8], 20, 12),
     "all clusters": ([*COLOURS, *GREYS], 15, 6.5),

@@ -112,7 +112,7 @@ def test_items_below_the_limit_are_named():
     draws = np.tile(np.repeat([0, 1], 5), (10, 1))
     draws[:6, 4] = 1
     ax = pc.item_uncertainty(draws, np.repeat([0, 1], 5)).plot()
-    assert ax.get_title() == "1 of 10 items below 0.5 with the own cluster: 4"
+    assert ax.get_title() == "1 of 10 items below 0.5: 4"
     assert [text.get_text() for text in ax.texts] == ["4"]
 
 
