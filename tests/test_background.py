@@ -38,7 +38,7 @@ def test_each_page_begins_with_a_picture_of_its_own():
     functions = [name for name, one in drawn.items() if inspect.isfunction(one) and not name.startswith("_")]
     shown = []
     for page in sorted(PAGES.glob("*.md")):
-        before, picture, _ = page.read_text(encoding="utf-8").partition("```{plot} background/pictures.py ")
+        before, picture, _ = page.read_text(encoding="utf-8").partition("\n.. plot:: background/pictures.py ")
         if page.stem not in {"index", "bounds"}:
             assert picture and "\n## " not in before, page.stem
             shown.append(page.stem)
