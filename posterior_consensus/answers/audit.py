@@ -62,7 +62,7 @@ def audit(
     -----
     Pairs are in strata: joined in clusters of two records, joined in larger ones, apart, and joined without a score; if
     asked, also apart without a score, in one component and across. The first three are divided by score p, such that
-    the sums of s = sqrt(max(p (1 - p), 0.01)) are equal. A stratum h of N_h pairs gets n_h draws, at least five: in
+    the sums of s = sqrt(max(p (1 - p), 0.0004)) are equal. A stratum h of N_h pairs gets n_h draws, at least five: in
     proportion to N_h s_h times what a pair changes of precision and recall at the scores. Pairs that constraints decide
     are not drawn.
 
@@ -71,7 +71,7 @@ def audit(
         precision = matches joined / pairs joined,   recall = matches joined / (matches joined + matches apart).
 
     The variance of y_h is (1 - n_h / N_h) q_h (1 - q_h) / n_h, where q_h has one answer more, the mean score of the
-    stratum, from 0.001 to 0.999, and a half for pairs apart without a score: a stratum without a match is not without
+    stratum, from 0.01 to 0.99, and a half for pairs apart without a score: a stratum without a match is not without
     error. Recall is linearized. Intervals are Wilson's, for as many answers of a simple sample as give this variance
     [2]_.
 

@@ -25,7 +25,7 @@ from posterior_consensus.runtime.arguments import check_count
 
 _LARGEST = 10  # larger clusters are counted together
 _CERTAIN = 2.0**-53  # the least probability of either answer: a score of 0 or 1 has finite odds
-ONE_BY_ONE = "if scores were right one by one; errors may have either sign"
+IF_RIGHT = "if scores were right; errors may have either sign"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -397,8 +397,8 @@ class ScoredLinks(Stored):
             ("clusters", f"{sizes.size:,}: {of_one}"),
             ("joined pairs", counts),
             ("against score", f"{below}, {against.size - n_joined_against:,} separated above"),
-            ("precision", self.precision_in_words()),
-            ("recall", f"{self.recall:.3g} of scored pairs, {ONE_BY_ONE}"),
+            ("precision", f"{self.precision_in_words()}, {IF_RIGHT}"),
+            ("recall", f"{self.recall:.3g} of scored pairs, {IF_RIGHT}"),
         ]
         if self.is_cut:
             lines.append(("left out", self.cut_in_words()))

@@ -10,7 +10,7 @@ from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positio
 
 _LEAST = 5  # pairs of a stratum that are drawn
 _EACH = 15  # pairs that are drawn for each stratum, on average
-_SURE = 0.1  # least standard deviation of an answer in the allocation, as scores may be wrong
+_SURE = 0.02  # least standard deviation of an answer in the allocation, as scores may be wrong
 _UNKNOWN = 0.5  # stands for the score of pairs that are apart and have none
 _MOST_DRAWN = 10**6  # pairs at a time
 

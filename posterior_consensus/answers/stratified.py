@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from posterior_consensus.runtime.aliases import Floats, Positions
 
 LEVEL = 0.95
-_UNSURE = 0.001  # least distance of a score from 0 and 1 where it stands for one answer
+_UNSURE = 0.01  # least distance of a score from 0 and 1 where it stands for one answer
 _EDGE = 1e-9  # least standard error
 
 

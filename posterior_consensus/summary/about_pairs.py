@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.answers.scored_links import ONE_BY_ONE
+from posterior_consensus.answers.scored_links import IF_RIGHT
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.results import display
 from posterior_consensus.results.display import as_text, capitalized, counted
@@ -138,7 +138,7 @@ def expected_loss(summary: PairsRecord, counts: Counts) -> Claim:
     best = summary.partition
     value = display.quantity(best.expected_loss, best.loss.unit, 4)
     total = _pairs(counts.wrong + counts.missed)
-    kinds = f"{_pairs(counts.wrong)} joined wrongly and {_pairs(counts.missed)} missed"
+    kinds = f"{_pairs(counts.wrong)} joined wrongly and {_pairs(counts.missed)} missed{_among(summary)}"
     line = f"{value}; expected wrong pairs by single scores: {total}, {kinds}"
     finding = f"The expected number of wrong pairs by single scores is {total}: {kinds}."
     methods = (
@@ -146,6 +146,11 @@ def expected_loss(summary: PairsRecord, counts: Counts) -> Claim:
     )
     name, loss = f"expected {display.short_name_of(best.loss)}", best.expected_loss
     return Claim(name, line, [finding], methods, status=ESTIMATED, number=loss, scope="by single scores")
+
+
+def _among(summary: PairsRecord) -> str:
+    """Among which pairs matches are counted, if not among all."""
+    return " among scored pairs" if summary.pairs.n_unscored and not summary.pairs.unscored else ""
 
 
 def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> str:
@@ -180,22 +185,23 @@ def precision(summary: PairsRecord, counts: Counts) -> Claim:
     """Expected precision and recall."""
     found = summary.links
     if not counts.within:
-        none = f"no pair is joined, and {_pairs(counts.missed)} expected matches are missed"
-        return Claim("precision", none, [f"{capitalized(none)}."], status=ESTIMATED)
+        missed = f"by single scores, {_pairs(counts.missed)} expected matches{_among(summary)} are missed"
+        return Claim("precision", f"no pair is joined; {missed}", [f"No pair is joined; {missed}."], status=ESTIMATED)
     matches = counts.within - counts.wrong + counts.missed
     ways, recall = found.precision_in_words(), f"{found.recall:.3g}"
-    line = f"{ways} expected; recall {recall} of scored pairs, {ONE_BY_ONE}"
+    line = f"{ways} expected, and recall {recall} of scored pairs, {IF_RIGHT}"
     finding = (
         f"Expected precision, the share of matches among the {counted(counts.within, 'pair')} within clusters, is "
-        f"{ways}. Expected recall of scored pairs is {recall}, the share of {_pairs(matches)} expected matches that "
-        f"are within clusters, {ONE_BY_ONE}."
+        f"{ways}, and expected recall of scored pairs, the share of {_pairs(matches)} expected matches that are within "
+        f"clusters, is {recall}, {IF_RIGHT}."
     )
     low, high = found.precision_range
-    more = "With a larger threshold, fewer pairs are joined wrongly; `pc.loss_path` computes both for each."
+    larger = "With a larger threshold, fewer pairs are joined wrongly; `pc.loss_path` computes both for each. "
+    advice = f"{larger * (high < _UNSURE)}By a clerk's answers, `pc.audit` estimates both with intervals."
     methods = (
-        f"Its expected precision of pairs is {ways}, and its expected recall of scored pairs is {recall}, {ONE_BY_ONE}."
+        f"Its expected precision of pairs is {ways}, and its expected recall of scored pairs is {recall}, {IF_RIGHT}."
     )
-    claim = Claim(advice=more * (high < _UNSURE), status=ESTIMATED, number=low, limit=high, scope=ONE_BY_ONE)
+    claim = Claim(advice=advice, status=ESTIMATED, number=low, limit=high, scope=IF_RIGHT)
     return claim.in_words("precision", line, [finding], methods)
 
 
