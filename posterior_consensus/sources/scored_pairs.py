@@ -202,6 +202,8 @@ def _table(data: Any, columns: list[Any]) -> pd.DataFrame:
         data = data.as_duckdbpyrelation()
     if _is_relation(data):
         return data.select(*('"' + name.replace('"', '""') + '"' for name in columns)).df()
+    if hasattr(data, "query_sql"):  # splink's of other databases
+        return data.query_sql(f"select {', '.join(columns)} from {{this}}").as_pandas_dataframe()
     if hasattr(data, "as_pandas_dataframe"):
         return data.as_pandas_dataframe()[columns]
     return data.select(columns).to_pandas()

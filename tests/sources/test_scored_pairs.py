@@ -88,6 +88,14 @@ class DuckDBDataFrame(SplinkDataFrame):
         return DuckDBPyRelation(TABLE.assign(match_key=0))
 
 
+class SparkDataFrame(SplinkDataFrame):
+    """What splink's predict returns with another database, which only its queries narrow."""
+
+    def query_sql(self, sql):
+        assert sql == f"select {IDS[0]}, {IDS[1]}, match_probability from {{this}}"
+        return SplinkDataFrame()
+
+
 def forms(path):
     """The same pairs in every form."""
     TABLE.assign(other=1).to_parquet(path / "pairs.parquet")
@@ -107,6 +115,7 @@ def forms(path):
         "polars": Polars(),
         "splink": SplinkDataFrame(),
         "splink in DuckDB": DuckDBDataFrame(),
+        "splink in Spark": SparkDataFrame(),
         "DuckDB": DuckDBPyRelation(TABLE.assign(other=1)),
         "Parquet": path / "pairs.parquet",
         "Parquet in parts": str(path / "parts.parquet"),
