@@ -10,7 +10,9 @@ import numpy as np
 
 from posterior_consensus.bounds.bound import checked
 from posterior_consensus.bounds.certificate import quick_bound
+from posterior_consensus.consensus.changes import names_after
 from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
+from posterior_consensus.consensus.previous import Previous
 from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
@@ -25,7 +27,14 @@ from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.problems.problem import FREE
 from posterior_consensus.results.work import ClusterLimits, Info
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option, warn
+from posterior_consensus.runtime.arguments import (
+    RandomSeed,
+    as_generator,
+    check_clusters,
+    check_flag,
+    unknown_option,
+    warn,
+)
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.conversion import as_source
 
@@ -44,6 +53,8 @@ def consensus_partition(
     tau: float | Literal["auto"] | None = None,
     refine: Order | None = None,
     passes: int | None = 1,
+    previous: Any = None,
+    fixed: bool = False,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
     **options: Any,
@@ -85,6 +96,14 @@ def consensus_partition(
         similarity. It does not minimize `loss`, and can raise the expected loss.
     passes : int or None
         Number of passes of the refinement; None continues until nothing changes.
+    previous : ConsensusPartition or pandas.Series, optional
+        Of scored pairs, an earlier result, or names of clusters by name of the record. Clusters keep the name of the
+        earlier one with which they share most records, and ``changes`` of the result has what merged, split or is new.
+        Components of an earlier result keep their partition and their bound if records, pairs, scores, loss and
+        constraints are as they were. With a Series all components are solved.
+    fixed : bool
+        Whether clusters of `previous` stay whole and apart, so that new records alone are assigned: to one of these, or
+        to new clusters.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -183,6 +202,13 @@ def consensus_partition(
     needing = [f"method {name!r}"] * needs_draws
     needing += [f"tau={tau!r}"] * isinstance(tau, str)
     source = as_source(draws, *needing).in_fixed_order()
+    check_flag("fixed", fixed)
+    before = None
+    if previous is not None or fixed:
+        limited = {"method": None if method in _BY_COMPONENT else method, "n_clusters": n_clusters}
+        _check_previous(source, previous, limited | {"max_clusters": max_clusters, "refine": refine})
+        before = Previous.of(previous, source)
+        source = before.fixed(source) if fixed else source
     if isinstance(max_clusters, str):
         source.as_draws(f"max_clusters={max_clusters!r}", lacking=True)
     if asked is not None and asked.needs_draws:
@@ -201,7 +227,8 @@ def consensus_partition(
     if isinstance(method, str):
         source = _as_searched(source, record, method, limits, refine)
     began = time.monotonic()
-    candidate = function(source, record, Task(rng, limits.n_clusters, limits.max_clusters, progressbar), **options)
+    task = Task(rng, limits.n_clusters, limits.max_clusters, progressbar, None if before is None else before.earlier)
+    candidate = function(source, record, task, **options)
     if not isinstance(candidate, Candidate):
         raise TypeError(f"method {name!r} must return a Candidate; got {type(candidate).__name__}.")
     marked = source.items.as_marked_labels(candidate.labels, "method's labels")
@@ -242,7 +269,35 @@ def consensus_partition(
         words=source.words,
         noise=source.items.array(marked < 0, "noise") if record.has_noise else None,
         doubt=None if by_draw is None else doubt_of_losses(judge.as_draws(lacking=True), by_draw[0]),
+        checksums=None if candidate.checksums is None else source.items.array(candidate.checksums, "checksums"),
+        **({} if before is None else _after(before, source, labels)),
     )
+
+
+def _check_previous(source: PairSource, previous: Any, limited: Mapping[str, Any]) -> None:
+    """Raise ValueError where earlier clusters have no meaning; `limited` has options that go over all pairs."""
+    if previous is None:
+        raise ValueError("`fixed` must be False without `previous`, whose clusters it keeps; got True.")
+    if not isinstance(source, ScoredPairs):
+        raise ValueError(
+            f"`previous` must be None for {type(source).__name__}: it takes earlier clusters of scored pairs alone. To "
+            "search from a partition, pass starts=[partition]."
+        )
+    for name, value in limited.items():
+        if value is not None:
+            raise ValueError(
+                f"`{name}` must be left out with `previous`, as scored pairs are then searched by component; got "
+                f"{value!r}."
+            )
+
+
+def _after(before: Previous, source: PairSource, labels: Labels) -> dict[str, Any]:
+    """Fields of a result that came after earlier clusters."""
+    return {
+        "given_names": names_after(labels, before.labels, before.names),
+        "previous": source.items.array(before.labels, "previous"),
+        "previous_names": before.names,
+    }
 
 
 def _most_drawn(source: PairSource, loss: Loss) -> int:

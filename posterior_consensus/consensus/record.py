@@ -12,6 +12,7 @@ import xarray as xr
 import posterior_consensus
 from posterior_consensus.bounds.bound import gap_in_words, relative_gap
 from posterior_consensus.bounds.components import ComponentsInfo, among_of
+from posterior_consensus.consensus.changes import count_changes, table_of_changes
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
 from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.items import NOISE, by_level, members_of
@@ -74,6 +75,14 @@ class ConsensusPartition(HasLabels, InWords):
     doubt : str or None
         How the chains disagree, by the R-hat of the loss or of the number of clusters, as continuation of "The chains".
         None if these show no disagreement; :func:`diagnose` looks at more.
+    checksums : xarray.DataArray of shape (n_items,), dtype uint64, or None
+        For scored pairs of named records, a checksum of the records, pairs, scores and constraints of each record's
+        component, 0 if it is linked to no other: by it, `previous` recognizes components that did not change.
+    previous : xarray.DataArray of shape (n_items,), dtype int32, or None
+        Number of the cluster in ``previous_names`` that each record had before, -1 for a new one; None if `previous`
+        was not given.
+    previous_names : tuple
+        Names of these clusters.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -92,6 +101,9 @@ class ConsensusPartition(HasLabels, InWords):
     _of_runs: ClassVar = "consensus_independent"
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("noise", of_items=True))
     doubt: str | None = field(default=None, metadata=stored_as.attribute("consensus_doubt"))
+    checksums: xr.DataArray | None = field(default=None, metadata=stored_as.array("component_checksum", of_items=True))
+    previous: xr.DataArray | None = field(default=None, metadata=stored_as.array("previous_cluster", of_items=True))
+    previous_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("previous_names"))
 
     _also_stored: ClassVar = {
         "cluster_sizes": stored_as.array("cluster_size"),
@@ -181,6 +193,18 @@ class ConsensusPartition(HasLabels, InWords):
             return sizes
         names = pd.Index(self.given_names)
         return sizes.assign_coords(consensus_cluster=names.astype(str) if names.dtype == object else names)
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What became of the clusters of `previous`: a row for each cluster that changed and each one it had been in.
+
+        Columns: name of the ``cluster``; ``kind``, "new", "grown" by new records, "merged" from several clusters,
+        "split" from one, or "merged and split"; ``previous``, the name of the earlier cluster, missing for new records;
+        and ``n_records``, how many they share. Clusters of the same records as before are left out.
+        """
+        if self.previous is None:
+            raise ValueError("`changes` needs earlier clusters: pass them to consensus_partition by `previous`.")
+        return table_of_changes(self.labels.values, self.names, self.previous.values, self.previous_names)
 
     @property
     def clusters(self) -> dict[Hashable, list[Any]]:
@@ -305,6 +329,9 @@ class ConsensusPartition(HasLabels, InWords):
         ]
         if self.doubt is not None:
             lines.insert(0, (words.chains, self.doubt))
+        if self.previous is not None:
+            numbers = count_changes(self.labels.values, self.previous.values)
+            lines.append(("since previous", ", ".join(f"{number:,} {kind}" for kind, number in numbers.items())))
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)
             lines.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))

@@ -122,7 +122,7 @@ def greedy(
         progressbar=task.progressbar,
     )
     limits = ClusterLimits(n_clusters=task.n_clusters, max_clusters=task.max_clusters)
-    return Candidate(*search(Problem(draws, loss, limits), task.rng, effort, given))
+    return Candidate(*search(Problem(draws, loss, limits), task.rng, effort, given, task.earlier))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +202,8 @@ def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = 
     problem, effort = Problem(draws, record), Effort(progressbar=task.progressbar)
     if (parts := components_of(problem)) is not None:
         limited = replace(effort, seconds=seconds)
-        return Candidate(*search_components(parts, task.rng, limited, work=_SECONDS_TO_PROVE))
+        found = search_components(parts, task.rng, limited, work=_SECONDS_TO_PROVE, earlier=task.earlier)
+        return Candidate(*found)
     found = search(problem, task.rng, effort)
     start = draws.as_labels(found.labels)
     budget = WorkBudget(_SECONDS_TO_PROVE) if seconds is None else Deadline(float(seconds))

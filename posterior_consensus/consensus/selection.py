@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.draws import PairSource
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.problems.earlier import Earlier
 from posterior_consensus.results.work import Info, NumbersInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Floats
@@ -38,6 +39,8 @@ class Task(NamedTuple):
         Largest number of clusters; None for no limit.
     progressbar : bool
         Whether to show progress.
+    earlier : Earlier or None
+        Of scored pairs, an earlier partition, which components that did not change keep.
 
     See Also
     --------
@@ -55,6 +58,7 @@ class Task(NamedTuple):
     n_clusters: int | None = None
     max_clusters: int | None = None
     progressbar: bool = False
+    earlier: Earlier | None = None
 
     @property
     def most(self) -> int | None:
@@ -106,6 +110,8 @@ class Candidate:
         Record of the search; a method of your own may define a subclass.
     lower_bound : float, optional
         Lower bound of the expected loss of all partitions, if the method computes one.
+    checksums : ndarray of shape (n_items,), dtype uint64, optional
+        Of scored pairs, a checksum of each record's component.
 
     See Also
     --------
@@ -124,6 +130,7 @@ class Candidate:
     labels: npt.NDArray[Any]
     info: Info | None = None
     lower_bound: float | None = None
+    checksums: npt.NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
         """Raise TypeError if `info` cannot be stored with the result."""

@@ -37,24 +37,45 @@ class PairConstraints:
     # cluster may have. None if clusters may have any number.
     data_set: npt.NDArray[np.int32] | None = None
     max_cluster_size: int | None = None  # most items of a cluster; None for any number
+    # (n_items,): number of each item's earlier cluster, which stays whole and is joined with no other one; -1 for a new
+    # item. None if no earlier cluster is fixed.
+    earlier: Integers | None = None
 
     def __bool__(self) -> bool:
-        is_limited = self.data_set is not None or self.max_cluster_size is not None
+        is_limited = any(one is not None for one in (self.data_set, self.max_cluster_size, self.earlier))
         return is_limited or self.must_link.size + self.cannot_link.size > 0
 
     def groups(self, n_items: int) -> npt.NDArray[np.int32]:
         """Group (n_items,) of each item: items of a group must be in one cluster."""
         one, other = self.must_link.T
+        if self.earlier is not None:
+            order = np.argsort(self.earlier, kind="stable")
+            linked = (np.diff(self.earlier[order]) == 0) & (self.earlier[order[1:]] >= 0)
+            one, other = np.append(one, order[:-1][linked]), np.append(other, order[1:][linked])
         return connected(one, other, n_items)
+
+    def at_most_one(self) -> tuple[npt.NDArray[np.intp], Integers]:
+        """Items of sets of which a cluster has at most one group, and the number of the set of each.
+
+        All earlier clusters that are fixed, each of which is a group, are one more set.
+        """
+        found, sets, number = [np.empty(0, np.intp)], [np.empty(0, np.int64)], 0
+        if self.data_set is not None:
+            found.append(np.flatnonzero(self.data_set >= 0))
+            sets.append(self.data_set[found[-1]].astype(np.int64))
+            number = int(self.data_set.max(initial=-1)) + 1
+        if self.earlier is not None:
+            found.append(np.flatnonzero(self.earlier >= 0))
+            sets.append(np.full(found[-1].size, number))
+        return np.concatenate(found), np.concatenate(sets)
 
     def of_items(self, at: npt.NDArray[np.intp], n_items: int) -> PairConstraints:
         """Constraints between some of the items, by position."""
         place = np.full(n_items, -1, np.int64)
         place[at] = np.arange(at.size)
         must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in (place[self.must_link], place[self.cannot_link]))
-        return PairConstraints(
-            must, cannot, None if self.data_set is None else self.data_set[at], self.max_cluster_size
-        )
+        data_set, earlier = (None if one is None else one[at] for one in (self.data_set, self.earlier))
+        return PairConstraints(must, cannot, data_set, self.max_cluster_size, earlier)
 
     def first_broken(self, labels: Labels) -> tuple[int, int] | None:
         """Positions of two items whose clusters break a constraint; None if none does."""
@@ -63,11 +84,15 @@ class PairConstraints:
             if broken.size:
                 return int(pairs[broken[0], 0]), int(pairs[broken[0], 1])
         if self.data_set is not None:
-            known = np.flatnonzero(self.data_set >= 0)
-            order = known[np.lexsort((known, self.data_set[known], labels[known]))]
+            order = _sorted(self.data_set, labels)
             same = (np.diff(labels[order]) == 0) & (np.diff(self.data_set[order]) == 0)
             if same.any():
                 return int(order[same.argmax()]), int(order[same.argmax() + 1])
+        if self.earlier is not None:
+            order = _sorted(self.earlier, labels)
+            joined = (np.diff(labels[order]) == 0) & (np.diff(self.earlier[order]) != 0)
+            if joined.any():
+                return int(order[joined.argmax()]), int(order[joined.argmax() + 1])
         if self.max_cluster_size is not None:
             large = np.flatnonzero(np.bincount(labels) > self.max_cluster_size)
             if large.size:
@@ -79,6 +104,8 @@ class PairConstraints:
         """Why two items must not be in one cluster, in words that follow "which"."""
         if self.data_set is not None and self.data_set[one] == self.data_set[other] >= 0:
             return "are of one data set, of which a cluster has at most one item"
+        if self.earlier is not None and -1 != self.earlier[one] != self.earlier[other] != -1:
+            return "are in two clusters of `previous`, which fixed=True keeps apart"
         if (np.sort(self.cannot_link) == sorted((one, other))).all(axis=1).any():
             return "`cannot_link` separates"
         return f"are in a cluster larger than `max_cluster_size`, {self.max_cluster_size}"
@@ -95,7 +122,15 @@ class PairConstraints:
             words.append(f"at most one item of each of {sets} in a cluster")
         if self.max_cluster_size is not None:
             words.append(f"at most {counted(self.max_cluster_size, 'item')} in a cluster")
+        if self.earlier is not None:
+            words.append("earlier clusters stay whole and apart")
         return "; ".join(words)
+
+
+def _sorted(sets: Integers, labels: Labels) -> npt.NDArray[np.intp]:
+    """Positions of the items in a set, 0 or more, in the order of their labels, sets and positions."""
+    known = np.flatnonzero(sets >= 0)
+    return known[np.lexsort((known, sets[known], labels[known]))]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,9 +217,15 @@ class ScoredPairs(PairSource):
         if pair is None:
             return groups
         one, other = self.items.named(np.array(pair)).tolist()
+        why = self.constraints.why_apart(*pair)
+        if self.constraints.earlier is not None:
+            raise ValueError(
+                "`fixed` must be False if clusters of `previous` break the constraints of the pairs; these clusters "
+                f"and `must_link` join {one!r} and {other!r}, which {why}. Leave out a constraint, or fixed=True."
+            )
         raise ValueError(
             f"`must_link` must agree with the other constraints; directly or through other pairs it joins {one!r} and "
-            f"{other!r}, which {self.constraints.why_apart(*pair)}. Leave out one of these pairs."
+            f"{other!r}, which {why}. Leave out one of these pairs."
         )
 
     def check_keeps(self, labels: Labels) -> None:

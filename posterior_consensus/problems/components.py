@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, singledispatch
 from typing import Any, NamedTuple
@@ -82,6 +82,24 @@ class Decomposition(Problem):
             pairs.default,
             pairs.limit,
         )
+
+    def those(self, chosen: npt.NDArray[np.bool_]) -> Decomposition:
+        """Some of the components (n_components,), alone."""
+        pairs, n_groups = self.pairs, self.n_groups[chosen]
+        kept = np.repeat(chosen, self.n_groups)
+        place = (np.cumsum(kept) - 1).astype(np.int32)
+        n_listed = np.diff(pairs.indptr)
+        listed = np.repeat(kept, n_listed)
+        own = Component(
+            np.concatenate([[0], np.cumsum(n_listed[kept])]),
+            place[pairs.indices[listed]],
+            pairs.excess[listed],
+            pairs.sizes[kept],
+            pairs.default,
+            pairs.limit,
+        )
+        starts = np.concatenate([[0], np.cumsum(n_groups)])
+        return replace(self, members=self.members[kept], starts=starts, pairs=own)
 
     def of(self, numbers: Positions | slice = slice(None)) -> Iterator[tuple[Component, slice]]:
         """Some of the large components, or all, and where their members are."""
@@ -279,10 +297,9 @@ class Forbidden(NamedTuple):
         n = int(groups.max()) + 1
         one, other = groups[constraints.cannot_link].T
         ends = np.concatenate([one, other]), np.concatenate([other, one])
-        known = np.flatnonzero(constraints.data_set >= 0) if constraints.data_set is not None else np.empty(0, np.intp)
-        own = constraints.data_set[known] if constraints.data_set is not None else known
-        n_sets = int(own.max(initial=-1)) + 1
-        sets = sparse.csr_array((np.ones(known.size, np.int32), (groups[known], own)), (n, n_sets))
+        records, of_records = constraints.at_most_one()
+        n_sets = int(of_records.max(initial=-1)) + 1
+        sets = sparse.csr_array((np.ones(records.size, np.int32), (groups[records], of_records)), (n, n_sets))
         pairs = sparse.csr_array((np.ones(2 * one.size, np.int32), ends), (n, n))
         limit = np.inf if constraints.max_cluster_size is None else float(constraints.max_cluster_size)
         return cls(pairs, sets, np.bincount(groups), limit)

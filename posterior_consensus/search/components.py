@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ from posterior_consensus.bounds.components import bound_components, info_of
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.problems.component import Component
 from posterior_consensus.problems.components import Decomposition, first_members
+from posterior_consensus.problems.earlier import Earlier, checksums_of
+from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import NO_TIME, Executor
 from posterior_consensus.runtime.progress import track
@@ -34,14 +37,37 @@ def search_components(
     starts: Sequence[Labels] = (),
     *,
     work: float,
+    earlier: Earlier | None = None,
 ) -> Searched:
-    """Search each component for its best partition, and bound it.
+    """Search each component for its best partition, and bound it; those that are as they were `earlier` stay so.
 
     Small components are solved by comparing all their partitions. The others are bounded after a quick search, and
     those that this leaves open after a thorough one. Searches may take half of the seconds of `effort`; what decisions
     on pairs would gain is then applied, in half of the rest. Bounds take what is left, or `work` and a little for each
     group, estimated times that are the same on every machine.
     """
+    checksums = checksums_of(parts) if parts.source.draws is None else None
+    if earlier is None or checksums is None:
+        clusters, gaps, stopped = _searched(parts, rng, effort, starts, work)
+    else:
+        same = earlier.unchanged(parts, checksums)
+        kept, rest = parts.those(same), parts.those(~same)
+        others, open_ones, stopped = _searched(rest, rng, effort, starts, work)
+        is_kept = np.repeat(same, parts.n_groups)
+        clusters = np.empty(parts.members.size, np.int32)
+        for part, found, at in ((kept, earlier.clusters(kept), is_kept), (rest, others, ~is_kept)):
+            clusters[at] = np.flatnonzero(at)[found] if len(part) else found
+        gaps = np.empty(parts.large.size)
+        gaps[same[parts.large]], gaps[~same[parts.large]] = earlier.gaps_of(kept), open_ones
+    labels = canonical_labels(parts.whole(clusters))
+    lower_bound = parts.value(labels) - float(parts.unit * gaps.sum())
+    return Searched(labels, info_of(parts, gaps, stopped), lower_bound, checksums)
+
+
+def _searched(
+    parts: Decomposition, rng: np.random.Generator, effort: Effort, starts: Sequence[Labels], work: float
+) -> tuple[npt.NDArray[np.int32], Floats, str]:
+    """First member of each member's cluster, the gap of each large component, and what stopped the search."""
     clusters, n_jobs, progressbar = parts.solved(), effort.n_jobs, effort.progressbar
     given = [parts.part_of(labels) for labels in starts]
     gaps, n_groups = parts.trivial_gaps(clusters), parts.n_groups[parts.large]
@@ -75,8 +101,7 @@ def search_components(
             stopped = "interrupted"
     if stopped == "interrupted":
         warn("The search was interrupted; the result is the best partition so far.")
-    labels = canonical_labels(parts.whole(clusters))
-    return Searched(labels, info_of(parts, gaps, stopped), parts.value(labels) - float(parts.unit * gaps.sum()))
+    return clusters, gaps, stopped
 
 
 def _search(
@@ -89,13 +114,22 @@ def _search(
     starts: Sequence[npt.NDArray[Any]],
     thorough: bool,
 ) -> None:
-    """Search some of the large components, and write the first member of each member's cluster."""
-    streams = iter(rng.spawn(numbers.size))
+    """Search some of the large components, and write the first member of each member's cluster.
+
+    The random numbers of a component depend on nothing but the seed and itself.
+    """
+    seed = int(rng.integers(1 << 63))
     for first in track(range(0, numbers.size, _AT_ONCE), "Search by component", progressbar=progressbar):
         some = list(parts.of(numbers[first : first + _AT_ONCE]))
-        calls = [(one, [labels[at] for labels in starts], next(streams), executor.stop, thorough) for one, at in some]
+        calls = [
+            (one, [labels[at] for labels in starts], _stream_of(one, seed), executor.stop, thorough) for one, at in some
+        ]
         for (_, at), labels in zip(some, executor.results(_best_of, calls), strict=True):
             clusters[at] = at.start + first_members(labels)
+
+
+def _stream_of(component: Component, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, crc32(component.excess.tobytes())])
 
 
 def _improve(

@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import NoiseLoss, PairLoss
 from posterior_consensus.problems.components import components_of
+from posterior_consensus.problems.earlier import Earlier
 from posterior_consensus.problems.problem import FREE, Problem, WithNoise, as_partitions
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
@@ -54,11 +55,18 @@ _BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
 _BUDGET_KINKED, _PATIENCE_KINKED = 2e8, 2  # slopes change where B = C, so that more partitions are local optima
 
 
-def search(problem: Problem, rng: np.random.Generator, effort: Effort = USUAL, starts: Sequence[Any] = ()) -> Searched:
+def search(
+    problem: Problem,
+    rng: np.random.Generator,
+    effort: Effort = USUAL,
+    starts: Sequence[Any] = (),
+    earlier: Earlier | None = None,
+) -> Searched:
     """Search for the partition of minimum expected loss.
 
     The problem is reduced to one of partitions, of components or of a sample; runs search it; and the best partition is
-    extended to the whole. `starts` are partitions of all items, or functions of the searched posterior.
+    extended to the whole. `starts` are partitions of all items, or functions of the searched posterior. Components of
+    scored pairs that are as they were `earlier` are not searched.
     """
     began = time.monotonic()
     reduced = as_partitions(problem)
@@ -70,7 +78,7 @@ def search(problem: Problem, rng: np.random.Generator, effort: Effort = USUAL, s
     if parts is not None:
         work = _SECONDS_OF_PAIRS if problem.source.draws is None else _SECONDS_OF_DRAWS
         of_all = [_labels_of(start, parts.source) for start in given]
-        return search_components(parts, rng, effort.after(began), of_all, work=work)
+        return search_components(parts, rng, effort.after(began), of_all, work=work, earlier=earlier)
     loss = reduced.loss
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:

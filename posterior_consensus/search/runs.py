@@ -121,6 +121,7 @@ class Searched(NamedTuple):
     labels: Labels
     info: SearchInfo | ComponentsInfo
     lower_bound: float | None = None
+    checksums: npt.NDArray[np.uint64] | None = None  # (n_items,): of each record's component, for scored pairs
 
 
 class Allowed(NamedTuple):
