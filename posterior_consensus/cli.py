@@ -93,7 +93,7 @@ def summarize_files(options: argparse.Namespace) -> int:
     try:
         _check_files(options)
         summary = _summary(options)
-        audited = None if options.answers is None else _audit_of(summary, options).answered(_answers(options))
+        audited = None if options.answers is None else _audit_of(summary, options).answered(_answers_in(options))
         wrote = [_wrote(name, path, options, summary) for name, path in _outputs(options).items()]
     except BrokenPipeError:
         raise
@@ -179,7 +179,7 @@ def _audit_of(summary: Any, options: argparse.Namespace) -> Audit:
     return posterior_consensus.audit(summary, fields=fields, random_seed=options.random_seed)
 
 
-def _answers(options: argparse.Namespace) -> pd.DataFrame:
+def _answers_in(options: argparse.Namespace) -> pd.DataFrame:
     return pd.read_csv(options.answers, dtype=str, keep_default_na=False)
 
 

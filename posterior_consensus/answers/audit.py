@@ -96,7 +96,7 @@ def audit(
                        estimate   low  high
     precision              0.93  0.89  0.96
     recall of scored       0.87  0.80  0.91
-    B-cubed precision      0.97  0.95  0.99
+    B-cubed precision      0.97  0.95  0.98
     """
     check_count("n", n)
     source, partition = as_source(draws), partition_of(draws, partition)

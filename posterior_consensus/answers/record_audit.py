@@ -18,7 +18,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.sources.conversion import as_source, partition_of
 
 _HALF = 0.5
-_LOWER = "with them, exact precision and B-cubed recall are lower"
+_LOWER = "with them, exact precision and recall of pairs and B-cubed are lower"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class RecordAudit(display.Shown):
         Returns
         -------
         AuditedRecords
-            Precision and recall of exact clusters and by B-cubed, with intervals.
+            Precision and recall of pairs, of exact clusters and by B-cubed, with intervals.
 
         Raises
         ------
@@ -108,6 +108,26 @@ class AuditedRecords(display.Shown):
     def n_answered(self) -> int:
         """Number of records all whose pairs are answered."""
         return int(self._is_answered.sum())
+
+    @property
+    def precision(self) -> float:
+        """Share of matches among the joined pairs; NaN if none of the records drawn is joined."""
+        return self._shares["precision"].value
+
+    @property
+    def precision_interval(self) -> tuple[float, float]:
+        """Its 95% interval."""
+        return self._shares["precision"].interval
+
+    @property
+    def recall(self) -> float:
+        """Share of joined pairs among the matches seen; NaN if no match was found."""
+        return self._shares["recall of seen"].value
+
+    @property
+    def recall_interval(self) -> tuple[float, float]:
+        """Its 95% interval."""
+        return self._shares["recall of seen"].interval
 
     @property
     def exact_precision(self) -> float:
@@ -182,6 +202,8 @@ class AuditedRecords(display.Shown):
         exact = (inside == size) & (entity == size)
         left, one = 1.0 - known.sum() / cluster.size, np.ones(size.size)
         return {
+            "precision": _share_of(inside - 1, size - 1, left),
+            "recall of seen": _share_of(inside - 1, entity - 1, left),
             "exact precision": _share_of(exact / size, 1.0 / size, left),
             "exact recall": _share_of(exact / entity, 1.0 / entity, left),
             "B-cubed precision": _share_of(inside / size, one, left),
@@ -203,6 +225,8 @@ def _share_of(part: Floats, whole: Floats, left: float) -> Share:
 
     `left` is the share of the records that is not in the sample.
     """
+    if not whole.any():
+        return Share(np.nan, np.nan, np.nan)
     value = part.sum() / whole.sum()
     mean = whole.mean()
     more = mean if value < _HALF else 0.0
@@ -261,6 +285,7 @@ def audit_records(
     of its records that are of the entity of i, and e_i the number of all records that are, as far as joined pairs and
     scores from `threshold` show them,
 
+        precision = sum_i (m_i - 1) / sum_i (s_i - 1),       recall = sum_i (m_i - 1) / sum_i (e_i - 1),
         exact precision = sum_i x_i / s_i / sum_i 1 / s_i,   B-cubed precision = mean of m_i / s_i,
         exact recall = sum_i x_i / e_i / sum_i 1 / e_i,      B-cubed recall = mean of m_i / e_i,
 
@@ -282,6 +307,8 @@ def audit_records(
     >>> answers = person[audit.sample["first"]].values == person[audit.sample["second"]].values
     >>> audit.answered(answers).to_dataframe().round(2)
                        estimate   low  high
+    precision              0.91  0.78  0.97
+    recall of seen         0.89  0.78  0.95
     exact precision        0.76  0.59  0.88
     exact recall           0.82  0.67  0.91
     B-cubed precision      0.96  0.89  0.99

@@ -35,6 +35,8 @@ def test_all_records_give_the_rates_of_what_their_pairs_show(pairs, best):
     found = made.answered(answers_of(made.sample))
     truth = pc.evaluate(pd.Series(best, NAMES), TRUTH).table
     assert_allclose(found.bcubed_precision, truth.loc["B-cubed", "precision"])
+    assert_allclose(found.precision, truth.loc["pairs", "precision"])
+    assert_allclose(found.recall, 7 / 9)  # of the matches seen, 8 to 9 and 10 to 11 are apart
     # Records 8, 9, 10 and 11 have a match in another cluster; that of 7, with 9, was not scored.
     assert_allclose(found.bcubed_recall, (8 + 2 / 3 + 3 / 2) / 12)
     right = 1 + 1 / 2  # the cluster 4 to 6, and half of 7 and 8, of which 8 has the match 9
@@ -80,7 +82,7 @@ def test_intervals_hold_in_samples(rng):
     near = second - first < 9
     table = pd.DataFrame({"unique_id_l": first[near], "unique_id_r": second[near], "match_probability": 0.5})
     source = pc.as_pair_similarity(table, items=np.arange(n))
-    held = {"exact_precision": 0, "exact_recall": 0, "bcubed_recall": 0}
+    held = {"recall": 0, "exact_precision": 0, "exact_recall": 0, "bcubed_recall": 0}
     every = pc.audit_records(source, labels, n=n, random_seed=0)
     true = every.answered(truth[every.sample["first"]] == truth[every.sample["second"]])
     for seed in range(40):
@@ -90,6 +92,12 @@ def test_intervals_hold_in_samples(rng):
             low, high = getattr(found, f"{name}_interval")
             held[name] += low <= getattr(true, name) <= high
     assert min(held.values()) >= 34, held
+
+
+def test_without_a_joined_pair_there_is_no_precision():
+    pairs = scored_pairs(3, {(0, 1): 0.4, (1, 2): 0.3})
+    found = pc.audit_records(pairs, [0, 1, 2], n=3, random_seed=1).answered([True, False])
+    assert np.isnan(found.precision) and found.recall == 0 and found.exact_precision == pytest.approx(1 / 3)
 
 
 def test_mistakes_are_named(pairs, best):
