@@ -35,7 +35,7 @@ _SECONDS_TO_BEGIN = 5e-6  # a listed pair in one direction, for the table and th
 _SECONDS_AN_ENTRY, _SECONDS_A_PLACE, _SECONDS_A_PAIR = 5e-9, 1e-8, 1e-6
 
 
-def _nothing() -> None:
+def _show_nothing() -> None:
     """Show no progress."""
 
 
@@ -44,7 +44,7 @@ def best_labels(
     labels: Labels,
     budget: Budget,
     step: float = 0.0,
-    advance: Callable[[], None] = _nothing,
+    advance: Callable[[], None] = _show_nothing,
 ) -> tuple[Labels, float]:
     """Bound the weight that partitions of a component can join, and improve labels of its groups if that finds better.
 
@@ -171,7 +171,7 @@ class StarBound:
         """Reduced weights (n_pairs,) of the pairs in the table, a copy."""
         return self._pairs.reduced[: self._pairs.number[0]].copy()
 
-    def raised(self, target: float, budget: Budget, advance: Callable[[], None] = _nothing) -> float:
+    def raised(self, target: float, budget: Budget, advance: Callable[[], None] = _show_nothing) -> float:
         """Lower the bound until it is at most `target`, the rounds gain little, or the budget is spent; return it."""
         slow = 0
         for _ in range(_ROUNDS):

@@ -16,7 +16,7 @@ from posterior_consensus.runtime.aliases import Integers
 _KINDS = ("kept", "new", "grown", "merged", "split", "merged and split")
 
 
-class _Shared(NamedTuple):
+class _InCommon(NamedTuple):
     """Clusters now and before that share records, ordered by both, and how many records they share."""
 
     now: Integers
@@ -24,10 +24,10 @@ class _Shared(NamedTuple):
     number: Integers
 
 
-def _shared(labels: Labels, previous: npt.NDArray[Any]) -> _Shared:
+def _in_common(labels: Labels, previous: npt.NDArray[Any]) -> _InCommon:
     size = int(previous.max(initial=-1)) + 2
     keys, number = np.unique(labels.astype(np.int64) * size + previous + 1, return_counts=True)
-    return _Shared(keys // size, keys % size - 1, number)
+    return _InCommon(keys // size, keys % size - 1, number)
 
 
 def names_after(
@@ -38,9 +38,9 @@ def names_after(
     `labels` (n_items,): clusters now; `previous` (n_items,): those before, -1 for a new record. Others get the next
     integers if all names are integers, else "new 1" and so on.
     """
-    shared = _shared(labels, previous)
+    shared = _in_common(labels, previous)
     now, before, number = (one[shared.previous >= 0] for one in shared)
-    given = _objects(previous_names)
+    given = _as_objects(previous_names)
     names = np.empty(int(labels.max()) + 1, object)
     is_named, is_taken = np.zeros(names.size, np.bool_), np.zeros(given.size, np.bool_)
     alone = (np.bincount(now)[now] == 1) & (np.bincount(before)[before] == 1)
@@ -55,7 +55,7 @@ def names_after(
     return tuple(names.tolist())
 
 
-def _objects(names: Sequence[Hashable]) -> npt.NDArray[np.object_]:
+def _as_objects(names: Sequence[Hashable]) -> npt.NDArray[np.object_]:
     return pd.Index([*names], dtype=object, tupleize_cols=False).to_numpy()
 
 
@@ -74,12 +74,12 @@ def table_of_changes(
     labels: Labels, names: Sequence[Hashable], previous: npt.NDArray[np.int32], previous_names: Sequence[Hashable]
 ) -> pd.DataFrame:
     """A row for each cluster that changed and each cluster before, or none, that it has records of."""
-    shared, kinds = _shared(labels, previous), _kinds_of(labels, previous)
+    shared, kinds = _in_common(labels, previous), _kinds_of(labels, previous)
     now, before, number = (one[kinds[shared.now] > 0] for one in shared)
-    old = pd.Series(_objects([*previous_names, None])[before])
+    old = pd.Series(_as_objects([*previous_names, None])[before])
     columns = {
         "cluster": pd.Index(names, tupleize_cols=False)[now],
-        "kind": pd.Categorical.from_codes(kinds[now], _KINDS),
+        "kind": pd.Index(_KINDS)[kinds[now]],
         "previous": old.astype("Int64") if _are_integers(previous_names) else old,
         "n_records": number,
     }
@@ -94,7 +94,7 @@ def count_changes(labels: Labels, previous: npt.NDArray[np.int32]) -> dict[str, 
 
 def _kinds_of(labels: Labels, previous: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
     """Kind (n_clusters,) of each cluster, its place in `_KINDS`."""
-    now, before, number = _shared(labels, previous)
+    now, before, number = _in_common(labels, previous)
     n_clusters, is_old = int(labels.max()) + 1, before >= 0
     sizes = np.bincount(previous[previous >= 0], minlength=int(before.max()) + 1)
     parts = is_old & (number < np.append(sizes, 0)[before])

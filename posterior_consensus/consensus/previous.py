@@ -41,7 +41,7 @@ class Previous:
         items = pairs.items
         if not isinstance(previous, ConsensusPartition | pd.Series):
             raise TypeError(f"`previous` must have a cluster for each record; got {type(previous).__name__}. {_NEXT}")
-        index = _index_of(previous)
+        index = _records_of(previous)
         if index is None or items.dim not in items.coords:
             of = "`previous`" if index is None else "the pairs"
             raise ValueError(
@@ -77,7 +77,7 @@ class Previous:
         return constrained
 
 
-def _index_of(previous: ConsensusPartition | pd.Series) -> pd.Index | None:
+def _records_of(previous: ConsensusPartition | pd.Series) -> pd.Index | None:
     if isinstance(previous, pd.Series):
         return previous.index
     return previous.labels.indexes.get(previous.labels.dims[0])

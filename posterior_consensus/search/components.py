@@ -48,11 +48,11 @@ def search_components(
     """
     checksums = checksums_of(parts) if parts.source.draws is None else None
     if earlier is None or checksums is None:
-        clusters, gaps, stopped = _searched(parts, rng, effort, starts, work)
+        clusters, gaps, stopped = _solved(parts, rng, effort, starts, work)
     else:
         same = earlier.unchanged(parts, checksums)
         kept, rest = parts.those(same), parts.those(~same)
-        others, open_ones, stopped = _searched(rest, rng, effort, starts, work)
+        others, open_ones, stopped = _solved(rest, rng, effort, starts, work)
         is_kept = np.repeat(same, parts.n_groups)
         clusters = np.empty(parts.members.size, np.int32)
         for part, found, at in ((kept, earlier.clusters(kept), is_kept), (rest, others, ~is_kept)):
@@ -64,7 +64,7 @@ def search_components(
     return Searched(labels, info_of(parts, gaps, stopped), lower_bound, checksums)
 
 
-def _searched(
+def _solved(
     parts: Decomposition, rng: np.random.Generator, effort: Effort, starts: Sequence[Labels], work: float
 ) -> tuple[npt.NDArray[np.int32], Floats, str]:
     """First member of each member's cluster, the gap of each large component, and what stopped the search."""
