@@ -761,7 +761,7 @@ def find_particles(
         at, labels = labels.of_some_items(effort.most_items)
     stopped = ""
     if one is None:
-        consensus, info, _ = search(Problem(labels, record), rng, Effort(seconds=clock.part(_FIRST)))
+        consensus, info, *_ = search(Problem(labels, record), rng, Effort(seconds=clock.part(_FIRST)))
         stopped = info.stopped
     else:
         consensus = canonical_labels(one[at])
