@@ -267,7 +267,7 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     names = comparison.layers[:_MOST_COLUMNS]
     if len(names) < 2:
         raise ValueError("`comparison` must have at least two layers; got one.")
-    partitions, heights = comparison.partitions, [1.5, 1.2]
+    partitions, heights = comparison.partitions, [2.0, 1.0]
     if partitions is not None:
         n_clusters = [np.unique(row[row >= 0]).size for row in partitions.labels.values[: len(names)]]
         heights.append(min(max(3.2, 0.22 * max(n_clusters)), 7.0))

@@ -192,8 +192,8 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     which = ", the nearest to 1/2" if some else ""
     grammar.say(ax, f"{some}{counted(nearest.size, 'uncertain link')}{which}")
     words = links.words
-    what = grammar.with_errors(words.similarity, error, words).replace("\n", ", ")  # more lines leave rows less room
-    ax.set(xlim=(0.0, 1.0), xlabel=f"{what}\n{_LOOKS}")
+    what, *errors = grammar.with_errors(words.similarity, error, words).split("\n")
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{what}\n{'  '.join([*errors, _LOOKS])}")
     grammar.mark_limit(ax, 0.5, "1/2", at=0.0)
 
 

@@ -157,7 +157,7 @@ def _as_map(ax: Axes, shares: Floats, caution: str) -> None:
 
     shown = f"The map shows {shares.sum():.0%} of the variation"
     grammar.say(ax, f"{shown}: {caution}" if 0 < shares.sum() < _LITTLE else shown)
-    ax.margins(0.1)
+    ax.margins(0.1, 0.15)
     ax.set_aspect("equal", adjustable="datalim")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5))
@@ -385,6 +385,6 @@ def _draw_exemplars(
                 "va": "center",
                 "parse_math": False,
             }
-            ax.annotate(captions[k], places[exemplars[k]], (8, 0), **style)
+            ax.annotate(captions[k], places[exemplars[k]], (0, 8), **style)
             named.append(k)
     return len(named)
