@@ -372,19 +372,15 @@ def _draw_exemplars(
         x, y = places[exemplars[[k]]].T
         edge, area = colours.ink(), 4 * _AREA_OF_ITEM
         frame.scatter_clusters(ax, x, y, numbers[[k]], s=area, edgecolor=edge, linewidth=1.0, zorder=4)
-    points = places * min(np.divide(frame.extent(ax), np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
+    # Margins are 0.15 of the span at both ends at most.
+    points = places * min(np.divide(frame.extent(ax), 1.3 * np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
     widths = [_LETTER * max(map(len, caption.split("\n"))) for caption in captions]
     named = list[int]()
     for k in order.tolist():
         width = max(widths[other] for other in (k, *named))
         away = np.abs(points[exemplars[named]] - points[exemplars[k]])
         if np.all((away[:, 0] > width) | (away[:, 1] > 2 * _LINE)):
-            style: dict[str, Any] = {
-                "textcoords": "offset points",
-                "fontsize": _FONT,
-                "va": "center",
-                "parse_math": False,
-            }
-            ax.annotate(captions[k], places[exemplars[k]], (0, 8), **style)
+            place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
+            ax.annotate(captions[k], places[exemplars[k]], (0, 5), fontsize=_FONT, parse_math=False, **place)
             named.append(k)
     return len(named)
