@@ -53,16 +53,20 @@ class AuditedThreshold(display.Shown):
     @property
     def gain(self) -> float:
         """F1 at the threshold, less that of the partition audited."""
-        return float(self.table.loc[self.tau, "gain"])
+        return self._chosen["gain"]
 
     @property
     def gain_interval(self) -> tuple[float, float]:
         """Its 95% interval, of differences on the same pairs."""
-        low, high = self.table.loc[self.tau, ["gain_low", "gain_high"]]
-        return float(low), float(high)
+        return self._chosen["gain_low"], self._chosen["gain_high"]
+
+    @property
+    def _chosen(self) -> dict[str, float]:
+        """The row of the threshold."""
+        return dict(zip(self.table.columns, self.table.loc[[self.tau]].to_numpy(np.float64)[0].tolist(), strict=True))
 
     def _parts(self) -> display.Parts:
-        row = self.table.loc[self.tau]
+        row = self._chosen
         lines = [
             (name, f"{row[column]:.3g}, 95% interval {row[f'{column}_low']:.3g} to {row[f'{column}_high']:.3g}")
             for name, column in zip(("gain in F1", "precision", "recall", "F1"), ("gain", *_RATES), strict=True)
@@ -96,7 +100,8 @@ def audited_threshold(
             f"`precision` must be one that a threshold reaches by the answers; got {precision:g}, the greatest is "
             f"{table['precision'].max():.3g}."
         )
-    return AuditedThreshold(float(allowed["gain_low"].fillna(-np.inf).idxmax()), precision, table)
+    best = allowed["gain_low"].fillna(-np.inf).to_numpy().argmax()
+    return AuditedThreshold(float(allowed.index.to_numpy()[best]), precision, table)
 
 
 class _Rates:
@@ -144,7 +149,7 @@ class _Rates:
                 "recall": Share(recall[0], cells.error((joined - recall[1] * self._in_frame) / matches[1]), recall[1]),
                 "f1": Share(f1[0], cells.error(of_f1), f1[1]),
             }
-        row = {}
+        row: dict[str, float] = {}
         for name, share in found.items():
             row |= dict(zip((name, f"{name}_low", f"{name}_high"), (share.value, *share.interval), strict=True))
         gain, half = f1[0] - f1_before[0], ndtri((1 + LEVEL) / 2) * cells.error(of_f1 - of_f1_before)

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.answers.links import links
@@ -220,7 +221,7 @@ class AuditedRecords(display.Shown):
         return f"AuditedRecords: {display.counted(number, 'cluster')}", lines, self.to_dataframe()
 
 
-def _share_of(part: Floats, whole: Floats, left: float) -> Share:
+def _share_of(part: npt.NDArray[np.floating], whole: npt.NDArray[np.floating], left: float) -> Share:
     """Ratio of two means over a sample of records; its error is with one record more, right if most are wrong.
 
     `left` is the share of the records that is not in the sample.
