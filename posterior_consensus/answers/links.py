@@ -348,7 +348,7 @@ class Links(InWords):
     def _parts(self) -> display.Parts:
         sure, uncertain, unlikely = self.n_by_certainty
         total, words = self.sizes.sel(size="all"), self.words
-        mean = display.with_error(*(float(total[name]) for name in ("mean", "mcse", "ess")), words)
+        mean = display.with_error(float(total["mean"]), float(total["mcse"]), float(total["ess"]), words)
         counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {UNLIKELY:g}"
         whole = f"the {words.draws}"
         interval = display.interval(int(total["lower"]), int(total["upper"]), float(total["share"]), whole)

@@ -44,7 +44,7 @@ _SHORT_NAMES = _LOSS_NAMES | {"vi": "VI", "one_minus_ari": "1 - ARI", "nvi": "NV
 _FEWEST_COLUMNS = 2  # of a table, however wide
 _COUNTS = ("size", "n_")  # beginnings of names of columns of counts
 _MOST_DECIMALS = 6
-_DECIMALS = {"rhat": 3}  # of columns; its limit, 1.01, has two
+_DECIMALS = {"rhat": 3, "R-hat": 3}  # of columns; its limit, 1.01, has two
 _IRREGULAR = "afhiosuxz"  # last letters of nouns whose plural may not be a plain one
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(
@@ -102,10 +102,11 @@ def _form_of(name: str, values: npt.NDArray[np.floating]) -> str:
     return f".{decimals}f" if decimals <= _MOST_DECIMALS else ".4g"
 
 
-def as_html(table: pd.DataFrame, **options: bool) -> str:
-    """A table as HTML, with the options of pandas: numbers are on the right of their column, text is on the left."""
+def as_html(table: pd.DataFrame, *, index: bool = True, index_names: bool = True) -> str:
+    """A table as HTML: numbers are on the right of their column, text is on the left."""
     sides = ["right" if is_number else "left" for is_number in map(pd.api.types.is_numeric_dtype, table.dtypes)]
-    markup = with_decimals(table, "-", ",").to_html(na_rep="-", border=0, **options)
+    shown = with_decimals(table, "-", ",")
+    markup = shown.to_html(na_rep="-", border=0, index=index, index_names=index_names)
     names, rest = markup.split("</tr>", 1)
     before, *columns = names.rsplit("<th>", len(sides))
     head = "".join([before, *(_aligned("th", *one) for one in zip(columns, sides, strict=True))])

@@ -5,8 +5,10 @@ import gzip
 import io
 import json
 import re
+from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
@@ -77,7 +79,8 @@ def test_a_page_is_the_same_every_time(written):
 def test_the_page_loads_nothing_and_runs_no_name(written):
     page = written[0]
     assert not re.search(r"<script[^>]+src=|<link|@import|url\(\s*['\"]?http", page)
-    places = [page.index(f">{head}</h2>") for head in ("Findings", "Interactive pictures", "Clusters")]
+    heads = ["Chains", "Partition", "Items", "What was left out", "For the section on methods", "Time", "Explore"]
+    places = [page.index(part) for part in ('class="verdict', "<figure>", *(f">{head}</h2>" for head in heads))]
     assert places == sorted(places)
     assert "alert(1)" not in re.sub("&lt;script&gt;alert\\(1\\)|&lt;/script&gt;", "", page)
     assert page.count("<script") == page.count("</script>")
@@ -87,9 +90,10 @@ def test_the_page_loads_nothing_and_runs_no_name(written):
 def test_head_contents_and_glossary_are_those_of_the_page(written):
     page = written[0]
     assert page.count("Date: 1970-01-02. Random seed: 1.") == 1
-    assert re.search(r"<h1>.*</h1><p>.*Draws: 60; chains: 2 of 30 draws\. Loss: variation of information, exp", page)
+    assert re.search(r"<p>.*Draws: 60; chains: 2 of 30 draws\. Loss: variation of information, exp", page)
     headings = re.findall('<h2 id="(.*?)">', page)
-    assert re.findall('<a href="#(.*?)">', page) == headings and len(set(headings)) == len(headings)
+    skip, *links = re.findall('<a [^>]*href="#(.*?)">', page)
+    assert f'id="{skip}"' in page and links == headings and len(set(headings)) == len(headings)
     terms = re.findall("<dt>(.*?)</dt>", page[page.index("<dl>") :])
     assert {"expected loss", "margin", "R-hat", "credible ball"} <= set(terms) and len(set(terms)) == len(terms)
     assert not {"layer", "flow", "noise", "stability"} & set(terms)
@@ -207,7 +211,58 @@ def test_layers_have_a_matrix_and_a_partition_each_over_all_their_items():
 
 def test_without_bokeh_the_pictures_are_still(summary, still, tmp_path):
     page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
-    assert "<script" not in page and ">Posterior similarity of pairs</h2>" in page
+    assert "<script" not in page and ">Explore</h2>" not in page and "posterior similarity matrix" in page
+
+
+class Controls(HTMLParser):
+    """The controls of a page without a name for those who hear it."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.labels, self.button, self.nameless, self.n_named = 0, None, [], 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        named = any(name in ("aria-label", "aria-labelledby") and value for name, value in attrs)
+        self.labels += tag == "label"
+        if tag in ("input", "select", "nav", "form") or "tabindex" in dict(attrs):
+            is_named = named or (self.labels > 0 and tag in ("input", "select")) or tag == "main"
+            self.n_named += is_named
+            self.nameless += [] if is_named else [(tag, attrs)]
+        if tag == "button":
+            self.button = named
+
+    def handle_data(self, data):
+        self.button = self.button or (self.button is not None and bool(data.strip())) or self.button
+
+    def handle_endtag(self, tag):
+        self.labels -= tag == "label"
+        if tag == "button":
+            self.nameless += [] if self.button else ["button"]
+            self.button = None
+
+
+def test_every_control_has_a_name(written):
+    found = Controls(re.sub(r"(?s)<(script|style).*?</\1>", "", written[0]))
+    assert not found.nameless and found.n_named > 15
+
+
+def test_what_moves_is_not_printed(written):
+    page = written[0]
+    printed = re.sub('(?s)<section class="screen">.*?</section>', "", page)
+    assert "<input" not in printed and "<select" not in printed and "<script" not in printed
+    css = re.search(r"@media print {(.*?)\n}", page, re.DOTALL)[1]
+    assert re.search(r"\.screen[^{]*{ display: none", css)
+
+
+def test_items_are_listed_by_margin_without_columns_of_one_value(summary):
+    rows = still.uncertain(summary)
+    assert rows["margin"].dropna().is_monotonic_increasing
+    table = pd.DataFrame({"cluster": [2, 2], "nearest_similarity": [0.25, 0.5], "found_mcse": [0.125, 0.125]})
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", still.table_as_html(table)))
+    assert "similarity to nearest" in text and "_" not in text
+    assert text.endswith("In all rows: cluster 2; MCSE of found 0.12. ")
+    assert "In all rows" not in still.table_as_html(table.head(1))
 
 
 def test_still_figures_of_dark_screens_keep_colours_and_turn_greys():

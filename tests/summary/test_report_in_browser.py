@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import shutil
-import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -120,14 +119,6 @@ class Report:
         )
 
 
-def colours_of_first_picture(pdf):
-    """Number of colours of the first picture on paper, which is the matrix."""
-    parts = re.findall(rb"<<([^>]*/Subtype /Image[^>]*)>>\s*stream\r?\n(.*?)endstream", pdf, re.DOTALL)
-    stream = next(stream for head, stream in parts if b"DeviceGray" not in head)
-    values = np.frombuffer(zlib.decompressobj().decompress(stream), np.uint8)
-    return len(np.unique(values.reshape(-1, 3), axis=0))
-
-
 @pytest.fixture(scope="module")
 def galaxies(tmp_path_factory):
     with xr.open_dataset(
@@ -188,13 +179,9 @@ def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
         assert report.words().startswith("Shown: the partition reported, ")
         visible = "all => all.filter(one => one.checkVisibility()).map(one => one.className)"
         assert set(page.locator("figure img").evaluate_all(visible)) == {"dark"}
-        papers = [colours_of_first_picture(page.pdf()) for _ in range(2)]
-        assert papers[0] == papers[1] > 50
         page.emulate_media(media="print")
         assert set(page.locator("figure img").evaluate_all(visible)) == {"light"}
-        playwright.expect(page.locator("#rows")).to_have_text("1 to 82 of 82")
-        page.emulate_media(media="screen")
-        playwright.expect(page.locator("#rows")).to_have_text("1 to 25 of 82")
+        assert page.locator("#look").is_hidden() and page.locator("h1").is_visible()
 
 
 def test_items_keep_the_order_of_the_still_figures_while_one_explores(chromium, galaxies):
@@ -221,17 +208,10 @@ def test_items_keep_the_order_of_the_still_figures_while_one_explores(chromium, 
         assert all(page.evaluate(sliders.format(name)) for name in ("#clusters", "#threshold", "#chains"))
 
 
-def test_paper_without_margins_has_the_last_page(chromium, galaxies):
-    (_, path), none = galaxies, dict.fromkeys(("top", "right", "bottom", "left"), "0")
-    for width in (390, 1280):
-        with Report(chromium, path, viewport={"width": width, "height": 900}) as report:
-            assert report.page.locator("#table tbody tr").count() == 25
-            pdf = report.page.pdf(format="A4", margin=none)
-            links, printed = (
-                set(re.findall(part, pdf)) for part in (rb"/Dest /(section[-a-z]+)", rb"/(section[-a-z]+) \[")
-            )
-            assert links == printed and b"section-glossary" in printed  # after the table, which is longer on paper
-            playwright.expect(report.page.locator("#table tbody tr")).to_have_count(25)
+def test_paper_has_at_most_eight_pages(chromium, galaxies):
+    with Report(chromium, galaxies[1]) as report:
+        pdf = report.page.pdf(format="A4", prefer_css_page_size=True)
+        assert 2 < len(re.findall(rb"/Type /Page\b", pdf)) <= 8
 
 
 def test_keys_and_the_key_of_clusters_select(chromium, galaxies):

@@ -113,8 +113,8 @@ class Page(html.parser.HTMLParser):
 
 
 CAPTIONS = [
-    *("co-clustering|similarity matrix", "credible ball", "Number of clusters", "Scalar summaries"),
-    *("matrix of each chain", "Map of the draws", "^Observed y, and each item", "^Observed y, cluster by cluster"),
+    *("similarity matrix.*number of clusters.*credible ball", "Scalar summaries", "matrix of each chain"),
+    *("Map of the draws", "^Items: mean", "^Observed y, and each item", "^Observed y, cluster by cluster"),
 ]
 
 

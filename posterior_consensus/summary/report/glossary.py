@@ -47,7 +47,7 @@ _OF_DRAWS = (
         "joined, split",
         "Two clusters are one in a {draw} if one of its clusters has more than half of each; a cluster is split if "
         "none has more than three quarters of it.",
-        "are one in|split: |joined_with",
+        "are one in|split: |one with it",
     ),
     Term("nearest cluster", "Another cluster that an item has the largest mean {similarity} {to}.", "nearest"),
     Term(
@@ -83,9 +83,9 @@ _OF_DRAWS = (
     Term("{size}", "The number of independent {draws} that have the same {error}.", r"{size}|\bess"),
     Term("R-hat", "A comparison of the {chains}: 1 if they agree; above 1.01 they may not.", "r-?hat"),
     Term(
-        "ess_bulk, ess_tail",
+        "ESS (bulk), ESS (tail)",
         "The {size} for the middle of a distribution, and for its 5% and 95% quantiles.",
-        "ess_bulk",
+        r"ess \(bulk\)",
     ),
     Term("pair threshold", "The {similarity} above which two items should share a cluster.", "pair threshold"),
     Term(
@@ -107,7 +107,7 @@ _OF_DRAWS = (
         "clusters.",
         "(?<!cluster )stability",  # which a title has
     ),
-    Term("ari", "Adjusted Rand index, 1 for equal partitions and 0 on average for random ones.", r"\bari\b"),
+    Term("adjusted Rand index", "1 for equal partitions, and 0 on average for random ones.", "adjusted rand index"),
 )
 _OF_PAIRS = (
     _PARTITION._replace(sentence="A division of the records into clusters."),

@@ -1,7 +1,7 @@
 // Interactive figures of the report: one state, and functions that show it. Names are always set as text.
 const look = (() => {
   "use strict";
-  const MISSING = 65535, ROWS = 25, PRINTED = 1000, LISTED = 15, MATCHES = 12, REACH = 14, KEYED = 40, SURELY = 0.005;
+  const MISSING = 65535, ROWS = 25, LISTED = 15, MATCHES = 12, REACH = 14, KEYED = 40, SURELY = 0.005;
   const SLIDERS = ["layer", "clusters", "threshold"];
   // From transparent to full colour, so that a matrix fits any background, on screen and on paper.
   const PALETTES = { light: ["#ffffff00", "#6baed6ff", "#08306bff"], dark: ["#2b7cc400", "#2b7cc480", "#2b8cdeff"] };
@@ -15,9 +15,9 @@ const look = (() => {
     ["similarity to own", i => value("own", i)], ["nearest cluster", i => nextName(i)],
     ["similarity to nearest", i => value("other", i)], ["margin", i => value("own", i) - value("other", i)],
   ];
-  const dark = matchMedia("(prefers-color-scheme: dark)"), print = matchMedia("print");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
   const state = { partition: 0, order: "reported", on: [], selected: [], sort: 0, down: false, page: 0 };
-  let meta, columns, arrays, models, mean, standing, position, bars, place, listed, printing = false;
+  let meta, columns, arrays, models, mean, standing, position, bars, place, listed;
 
   const $ = id => document.getElementById(id);
   const row = () => meta.partitions[state.partition].row * meta.names.length;
@@ -65,14 +65,6 @@ const look = (() => {
       for (const plot of pictures())
         for (const tool of plot.toolbar.tools) if (tool.active) tool.active = false;
     dark.addEventListener("change", theme);
-    print.addEventListener("change", () => {
-      axes();
-      for (const plot of pictures()) Bokeh.index.find_one(plot)?.paint();  // immediately: printing waits for no frame
-      showTable();
-    });
-    // Pages are counted before the page is one of print: the table must be whole by then.
-    addEventListener("beforeprint", () => { printing = true; showTable(); });
-    addEventListener("afterprint", () => { printing = false; showTable(); });
     showAll();
     nameTools();
     $("look").dataset.ready = "yes";
@@ -321,7 +313,7 @@ const look = (() => {
   }
 
   function unselect() {
-    const made = element("button", "Clear the selection", { type: "button", className: "screen" });
+    const made = element("button", "Clear the selection", { type: "button" });
     made.onclick = () => select([]);
     return made;
   }
@@ -362,7 +354,7 @@ const look = (() => {
       entry.prepend(button(arrays.shown[j]));
       list.append(entry);
     }
-    const step = by => standing[(position[k] + by + m) % m], neighbours = element("p", "", { className: "screen" });
+    const step = by => standing[(position[k] + by + m) % m], neighbours = element("p", "");
     for (const [by, words] of [[-1, " (before it)"], [1, " (after it)"]])
       neighbours.append(button(arrays.shown[step(by)], words, `step ${by}`));
     return [element("h4", `Most ${meta.words.probable} co-members`), list, neighbours];
@@ -488,7 +480,7 @@ const look = (() => {
     listed = sorted();
     const last = Math.max(0, Math.ceil(listed.length / ROWS) - 1);
     state.page = Math.min(Math.max(state.page, 0), last);
-    const [from, most] = printing || print.matches ? [0, PRINTED] : [state.page * ROWS, ROWS], rows = listed.slice(from, from + most);
+    const from = state.page * ROWS, rows = listed.slice(from, from + ROWS);
     $("table").tBodies[0].replaceChildren(...rows.map(i => {
       const line = element("tr", "", { className: state.selected.includes(i) ? "selected" : "" });
       columns.forEach(([, get], k) => {
@@ -529,8 +521,8 @@ const look = (() => {
         else Object.assign(one, { role: "button", ariaLabel: `${one.title || "More tools"}: ${whose}` });
   }
 
-  // Light and dark follow the screen; paper is light. Colours of data, which take Bokeh a frame, stay in print.
-  const ink = () => dark.matches && !print.matches ? "#e6e6e6" : "#222222";
+  // Paper has none of this: a report is printed with its still figures alone.
+  const ink = () => dark.matches ? "#e6e6e6" : "#222222";
 
   function theme() {
     const stops = PALETTES[dark.matches ? "dark" : "light"].map(

@@ -3,7 +3,7 @@
 import html
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import resources, util
 from typing import Any
@@ -15,32 +15,39 @@ from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
 from posterior_consensus.results.words import Words
-from posterior_consensus.summary.about_draws import headline, in_doubt
-from posterior_consensus.summary.claims import HasClaims
+from posterior_consensus.summary.about_draws import headline
+from posterior_consensus.summary.claims import Claim, HasClaims
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.glossary import glossary
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
 from posterior_consensus.summary.report.still import (
     clusters_as_html,
-    figures,
     folded,
+    of_chains,
     of_contrast,
+    of_items,
     of_layers,
-    of_links,
-    pairs_heading,
+    of_modes,
+    of_partition,
+    panels,
     spoken_table,
     table_as_html,
-    uncertain,
 )
 
-_METHODS, _GLOSSARY = "For the section on methods", "Glossary"
+_METHODS, _GLOSSARY, _EXPLORE, TIME = "For the section on methods", "Glossary", "Explore", "Time"
+_ON_SCREEN = {_GLOSSARY, _EXPLORE, TIME}  # sections that are not printed
+_TOPICS = {  # of the findings by section; those on the chains begin the page, and all others are further answers
+    "chains": {"draws", "missing", "more_draws", "new_runs", "rough_error"},
+    "partition": {"sizes", "number", "found", "joined", "split", "links", "ball", "expected_loss", "optimality"},
+    "items": {"noise", "misplaced"},
+    "left out": {"omissions"},
+}
 _LEAST = 0.5  # expected items above which a flow is listed
 _FLOWS_OF_RUNS = "Items in common of a cluster of the consensus partition of a layer and one of the next layer."
 _FLOWS = (
     "Expected numbers of items that go from one cluster to another in the same draw, from half an item on, with "
     "Monte Carlo standard errors and intervals."
 )
-_GOOD = "agree", "runs"  # statuses whose verdict comes last among the findings
 _MOST_ROWS, _MOST_FOLDED = 30, 1000  # of a table shown, and of a folded table
 
 
@@ -57,10 +64,10 @@ def layers_page(
     """The report of several layers, given the chains' status."""
     layers, first = summary.to_dataframe(), next(iter(summaries.values()))
     dim, words = str(layers.index.name), first.words
-    sections = {
-        "Findings": _findings(summary.findings(), status, first=status not in _GOOD),
-        "Layers": table_as_html(layers),
-    }
+    claims = dict(summary._claims())
+    verdict = _verdict(claims.pop("chains"), status)
+    sections = {"Findings": listed(claims.values()), "Layers": table_as_html(layers)}
+    explored = dict[str, str]()
     if comparison is not None:
         flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
         heading, about = "Distances between layers", _FLOWS
@@ -74,10 +81,10 @@ def layers_page(
         aligned = comparison.partitions
         if aligned is not None and dims == {aligned.labels.dims[1]}:  # all layers have the same kind of items
             given = summaries, aligned, dim
-            sections |= _interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar)
+            explored = _interactive(words, payload_of_layers, *given, progressbar=progressbar)
     each = [folded(html.escape(f"{dim} {name}"), clusters_as_html(one)) for name, one in summaries.items()]
-    sections |= {"Clusters of each layer": "".join(each), _METHODS: f"<pre>{html.escape(summary.methods_text())}</pre>"}
-    return whole_page(title, head, first.seed, sections, words)
+    sections |= {"Clusters of each layer": "".join(each), _METHODS: methods_as_html(summary)} | explored
+    return whole_page(title, verdict, head, first.seed, sections, words)
 
 
 def _long(frame: pd.DataFrame) -> str:
@@ -88,12 +95,20 @@ def _long(frame: pd.DataFrame) -> str:
     )
 
 
-def _findings(sentences: Sequence[str], status: str, *, first: bool = False) -> str:
-    """Findings as a list; the last or `first` one, on the agreement of chains or runs, in the colour of its status."""
-    said = list(map(coded, sentences))
-    verdict = f'<p class="verdict {status}">{said.pop(0 if first else -1)}</p>'
-    listed = f"<ul>{''.join(f'<li>{one}</li>' for one in said)}</ul>"
-    return verdict + listed if first else listed + verdict
+def listed(claims: Iterable[Claim]) -> str:
+    """Findings as a list; empty if there are none."""
+    said = "".join(f"<li>{coded(one)}</li>" for claim in claims for one in claim.with_advice)
+    return f"<ul>{said}</ul>" if said else ""
+
+
+def _verdict(claim: Claim, status: str) -> str:
+    """The verdict on chains or runs, in the colour of their status."""
+    return f'<p class="verdict {status}">{coded(" ".join(claim.with_advice))}</p>'
+
+
+def methods_as_html(summary: HasClaims) -> str:
+    """The text for a paper."""
+    return f"<pre>{html.escape(summary.methods_text())}</pre>"
 
 
 def coded(text: str) -> str:
@@ -112,54 +127,57 @@ def _head(summary: SummaryRecord) -> str:
 
 
 def page(summary: SummaryRecord, y: Any = None, *, progressbar: bool) -> str:
-    """The report of draws, with a section on what differs between clusters in `y`, data that did not form them."""
-    stills, pairs, words = figures(summary), pairs_heading(summary), summary.words
-    still = "".join(stills.pop(pairs, []))
+    """The report of draws: the verdict and four panels, then sections, of which exploration is the last.
+
+    With `y`, data that did not form the clusters, a section says what differs between them.
+    """
+    words, claims = summary.words, dict(summary._claims())
+    verdict = _verdict(claims.pop("chains"), summary.diagnosis.status)
+    known = {topic for topics in _TOPICS.values() for topic in topics}
+    of_topics = {name: listed(claims[topic] for topic in claims if topic in topics) for name, topics in _TOPICS.items()}
+    further = listed(claim for topic, claim in claims.items() if topic not in known)
     sections = {
-        "Findings": _findings(summary.findings(), summary.diagnosis.status, first=bool(in_doubt(summary))),
-        **{head: "".join(parts) for head, parts in of_links(summary).items()},
-        **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
-        "Clusters": clusters_as_html(summary),
-        **{head: "".join(parts) for head, parts in stills.items()},
+        display.capitalized(words.either("chains", "runs")): of_topics["chains"] + of_chains(summary),
+        "Partition": of_topics["partition"] + of_partition(summary),
+        "Items": of_topics["items"] + of_items(summary),
         **of_contrast(summary, y),
-        "Items least sure of their cluster": spoken_table(summary, uncertain(summary)),
-        **_section_on_chains(summary),
-        _METHODS: f"<pre>{html.escape(summary.methods_text())}</pre>",
-        "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
+        "Further answers": further + of_modes(summary),
+        "What was left out": of_topics["left out"],
+        _METHODS: methods_as_html(summary),
+        TIME: spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
+        **_interactive(words, payload_of, summary, progressbar=progressbar),
     }
-    return whole_page(headline(summary), _head(summary), summary.seed, sections, words)
+    shown = {name: body for name, body in sections.items() if body}
+    return whole_page(headline(summary), verdict + panels(summary), _head(summary), summary.seed, shown, words)
 
 
-def _section_on_chains(summary: SummaryRecord) -> dict[str, str]:
-    """Section on the convergence of chains, or on the groups of runs, if there are several."""
-    samples = summary.draws.samples
-    if not samples.has_chains:
-        return {}
-    heading = summary.words.either("Convergence", "Comparison of groups")
-    return {heading: spoken_table(summary, summary.diagnosis.to_dataframe())}
+def whole_page(
+    title: str, top: str, head: str, seed: int | None, sections: Mapping[str, str], words: Words | None
+) -> str:
+    """Put the text of the file together: title and head as text; top, and sections by heading, as HTML.
 
-
-def whole_page(title: str, head: str, seed: int | None, sections: Mapping[str, str], words: Words | None) -> str:
-    """Put the text of the file together: title and head as text, and sections by heading, as HTML.
-
-    The seed of the searches is given if it is recorded. The glossary has `words`; None for scored pairs.
+    A further section is a further entry of `sections`. The seed of the searches is given if it is recorded. The
+    glossary has `words`; None for scored pairs.
     """
     version, seeded = posterior_consensus.__version__, "not recorded" if seed is None else str(seed)
-    shown = "".join(
-        f'<h2 id="{_anchor(heading)}">{html.escape(heading)}</h2>\n{section}\n' for heading, section in sections.items()
-    )
-    terms = f'<h2 id="{_anchor(_GLOSSARY)}">{_GLOSSARY}</h2>{glossary(shown, words)}'
-    links = "".join(
-        f'<li><a href="#{_anchor(heading)}">{html.escape(heading)}</a></li>' for heading in [*sections, _GLOSSARY]
-    )
+    terms = glossary(" ".join([top, *sections, *sections.values()]), words)
+    sections = {**sections, _GLOSSARY: terms}
+    shown = "\n".join(_section(heading, body) for heading, body in sections.items())
+    links = "".join(f'<li><a href="#{_anchor(heading)}">{html.escape(heading)}</a></li>' for heading in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_text_of('report.css')}</style></head>\n<body>\n"
-        f"<h1>{html.escape(title)}</h1><p>{coded(head)}</p><p>Date: {_date()}. Random seed: {seeded}.</p>\n"
-        f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n{shown}{terms}\n'
-        f"<footer>posterior_consensus {version}</footer>\n</body></html>\n"
+        '<a class="skip" href="#result">Skip to the result</a>\n'
+        f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n<main id="result" tabindex="-1">\n'
+        f"<h1>{html.escape(title)}</h1>\n{top}\n<p>{coded(head)}</p><p>Date: {_date()}. Random seed: {seeded}.</p>\n"
+        f"{shown}\n</main>\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
     )
+
+
+def _section(heading: str, body: str) -> str:
+    on_screen = ' class="screen"' * (heading in _ON_SCREEN)
+    return f'<section{on_screen}><h2 id="{_anchor(heading)}">{html.escape(heading)}</h2>\n{body}</section>'
 
 
 def _anchor(heading: str) -> str:
@@ -179,12 +197,10 @@ def _date() -> str:
     return f"{moment:%Y-%m-%d}"
 
 
-def _interactive(
-    words: Words, heading: str, still: str, payload: Callable[..., str], *arguments: Any, **options: Any
-) -> dict[str, str]:
-    """Interactive figures, controls and table of a payload; `still` figures without Bokeh or scripts."""
+def _interactive(words: Words, payload: Callable[..., str], *arguments: Any, **options: Any) -> dict[str, str]:
+    """Interactive figures, controls and table of a payload; nothing without Bokeh."""
     if util.find_spec("bokeh") is None:
-        return {heading: still} if still else {}
+        return {}
     from posterior_consensus.summary.report.pictures import library, pictures
 
     script, parts = pictures(words.similarity)
@@ -194,9 +210,7 @@ def _interactive(
         section = section.replace(f"<!--{name}-->", part)
     packed = f'<script type="text/plain" id="payload">{payload(*arguments, **options)}</script>'
     own = f"<style>{_text_of('interactive.css')}</style>", f"<script>{_text_of('interactive.js')}</script>"
-    return {
-        "Interactive pictures": "\n".join([section.replace("<!--still-->", still), packed, library(), *own, script])
-    }
+    return {_EXPLORE: "\n".join([section, packed, library(), *own, script])}
 
 
 def _text_of(file: str) -> str:

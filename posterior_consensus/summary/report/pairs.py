@@ -17,7 +17,7 @@ from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.summary.about_pairs import claims_of
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.report.page import coded, whole_page
+from posterior_consensus.summary.report.page import TIME, coded, listed, methods_as_html, whole_page
 from posterior_consensus.summary.report.still import figure, folded, table_as_html
 
 _MOST_COMPONENTS, _MOST_OPEN = 40, 8  # components listed, and unfolded
@@ -42,21 +42,19 @@ def pairs_page(summary: PairsRecord) -> str:
     verdict = claims.pop("optimality")
     title = f"{counted(summary.pairs.n_items, 'record')} in {counted(summary.n_clusters, 'cluster')}"
     first = [display.capitalized(f"{one.name}: {one.line}.") for one in (claims["scored"], claims["threshold"])]
-    listed = "".join(f"<li>{coded(said)}</li>" for claim in claims.values() for said in claim.with_advice)
     panel = _AGAINST if summary.curve is None else _CURVE
     sections = {
-        "Findings": f'<ul>{listed}</ul><p class="verdict">{coded(" ".join(verdict.with_advice))}</p>',
-        "Pairs to review": _review(summary)
-        + figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel)),
+        "Findings": listed(claims.values()),
+        "Pairs to review": _review(summary),
         "Components": "".join(_sections_of_components(summary)),
-        "Along the threshold": ""
-        if summary.curve is None
-        else table_as_html(summary.curve.to_dataframe().dropna(axis="columns", how="all")),
-        "For the section on methods": f"<pre>{html.escape(summary.methods_text())}</pre>",
-        "Time": table_as_html(pd.DataFrame({"seconds": summary.seconds})),
+        "Along the threshold": "" if summary.curve is None else table_as_html(summary.curve.to_dataframe()),
+        "For the section on methods": methods_as_html(summary),
+        TIME: table_as_html(pd.DataFrame({"seconds": summary.seconds})),
     }
+    top = f'<p class="verdict">{coded(" ".join(verdict.with_advice))}</p>'
+    top += figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel))
     return whole_page(
-        title, " ".join(first), summary.seed, {name: body for name, body in sections.items() if body}, None
+        title, top, " ".join(first), summary.seed, {name: body for name, body in sections.items() if body}, None
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from bokeh.document import Document
 from bokeh.embed import components
-from bokeh.models import ColumnDataSource, CustomJS, FixedTicker, InlineStyleSheet, LinearColorMapper, Range1d
+from bokeh.models import ColumnDataSource, CustomJS, FixedTicker, LinearColorMapper, Range1d
 from bokeh.models.annotations import ColorBar
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
@@ -65,8 +65,6 @@ def _figure(**options: Any) -> Any:
         **options,
     )
     plot.toolbar.logo = None
-    # In print it keeps its place: a resized plot would be drawn only after printing.
-    plot.toolbar.stylesheets = [InlineStyleSheet(css="@media print { :host { visibility: hidden; } }")]
     plot.grid.visible = False
     return plot
 

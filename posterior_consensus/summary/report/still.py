@@ -19,7 +19,7 @@ from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws import plot_traces
-from posterior_consensus.plots.four_panels import link_panels, number_or_sizes
+from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.plots.frame import as_png
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.layers import (
@@ -31,13 +31,18 @@ from posterior_consensus.plots.layers import (
 from posterior_consensus.plots.maps import plot_draws_map
 from posterior_consensus.plots.profiles import plot_cluster_profiles, plot_cluster_stability, plot_contrast
 from posterior_consensus.plots.psm import plot_psm
-from posterior_consensus.plots.strips import plot_credible_ball, plot_particles
+from posterior_consensus.plots.strips import plot_particles
 from posterior_consensus.results import display
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.summary.record import SummaryRecord
 
 _MOST_LISTED = 20_000  # items listed by name
-_NUMBER = "Number of clusters, by {chain}."
-_SIZES = "Sizes of the clusters, the largest first; all {draws} have the same number of clusters."
+_PANELS = (
+    "a: {similarity} matrix, the clusters outlined. b: NUMBER. c: the partition and the bounds of its {ball}. d: mean "
+    "{similarity} of each item {to} the rest of its cluster (bars), and {to} the nearest other one."
+)
+_NUMBER = "number of clusters, by {chain}"
+_SIZES = "sizes of the clusters, the largest first; all {draws} have the same number of clusters"
 _OF_EACH_CLUSTER = (
     "Share of the {draws} in which each cluster is found (bars, with two standard errors), in which it is one with "
     "another cluster (points, in its colour), and mean Jaccard similarity, also by chance."
@@ -50,33 +55,69 @@ _LINKS = (
     "a: clusters by size, {posterior} and partition. b: number of clusters. c: links by {similarity}. d: the most "
     "uncertain links, with two {error}s."
 )
+_HEADINGS = {  # of columns whose name is no heading
+    "nearest": "nearest cluster",
+    "nearest_similarity": "similarity to nearest",
+    "joined_with": "most often one with",
+    "rhat": "R-hat",
+    "ess": "ESS",
+    "ess_bulk": "ESS (bulk)",
+    "ess_tail": "ESS (tail)",
+    "n_clusters": "clusters",
+    "n_runs": "runs",
+    "n_moved": "items moved",
+    "from_first": "distance from the first",
+    "p_value": "p-value",
+    "ari": "adjusted Rand index",
+}
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
-def figures(summary: SummaryRecord) -> dict[str, list[str]]:
-    """Return the figures by heading; with links, omit figures with a block or bar per cluster."""
-    sections = {} if summary.links is not None else _of_clusters(summary)
-    words, samples = summary.words, summary.draws.samples
-    agree = f"Agreement of the {words.chains if samples.has_chains else words.draws}"
-    sections[agree] = list(_of_chains(summary))
-    if summary.modes is not None and summary.modes.n_particles > 1:
-        groups = f"{words.group}s of {words.draws}"
-        sections[display.capitalized(groups)] = [
-            spoken_table(summary, summary.modes.to_dataframe()),
-            figure(plot_particles, summary.modes, text=f"The partitions of the {groups}, with their weights."),
-        ]
-    if summary.observed is not None:
-        sections["The data by cluster"] = list(_of_data(summary, summary.observed))
-    return sections
+def panels(summary: SummaryRecord) -> str:
+    """Return the figure of four panels."""
+    if summary.links is not None:
+        return figure(link_panels, summary.draws, summary.links, text=_spoken(_LINKS, summary))
+    number = _spoken(_NUMBER if np.ptp(summary.draws.n_clusters) else _SIZES, summary)
+    given = summary.draws, summary.partition, summary.ball, summary.items
+    return figure(four_panels, *given, text=_spoken(_PANELS, summary).replace("NUMBER", number))
 
 
-def _of_chains(summary: SummaryRecord) -> Iterator[str]:
-    draws, best, words = summary.draws, summary.partition, summary.words
-    if draws.samples.series:  # runs have no order to follow
-        yield figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain.")
-    if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
-        yield figure(plot_psm, draws, best, by="chain", text=f"The similarity matrix of each {words.chain}.")
-    yield figure(plot_draws_map, draws, best, ball=summary.ball, text=f"Map of the {words.draws} by their distances.")
+def of_chains(summary: SummaryRecord) -> str:
+    """Return table and figures of the convergence of chains, or of the groups of runs."""
+    draws, best, words, samples = summary.draws, summary.partition, summary.words, summary.draws.samples
+    parts = []
+    if samples.has_chains:
+        parts.append(spoken_table(summary, summary.diagnosis.to_dataframe()))
+    if samples.series:  # runs have no order to follow
+        parts.append(figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain."))
+    if summary.links is None and 1 < len(samples.chains) <= _MOST_CHAINS:
+        text = f"The {words.similarity} matrix of each {words.chain}."
+        parts.append(figure(plot_psm, draws, best, by="chain", text=text))
+    parts.append(figure(plot_draws_map, draws, best, ball=summary.ball, text=f"Map of the {words.draws} by distance."))
+    return "".join(parts)
+
+
+def of_partition(summary: SummaryRecord) -> str:
+    """Return the clusters and where they are found; if they are many and small, links and sizes."""
+    clusters = "" if summary.clusters is None else _of_each_cluster(summary, summary.clusters)
+    return clusters_as_html(summary) + clusters + _of_links(summary)
+
+
+def of_items(summary: SummaryRecord) -> str:
+    """Return the items that are least sure of their cluster, and the data cluster by cluster."""
+    observed = "" if summary.observed is None else "".join(_of_data(summary, summary.observed))
+    text = _spoken(_OF_ITEMS, summary)
+    bars = figure(plot_item_uncertainty, summary.items, text=text) if summary.links is None else ""
+    return f"<h3>Items least sure of their cluster</h3>{spoken_table(summary, uncertain(summary))}{bars}{observed}"
+
+
+def of_modes(summary: SummaryRecord) -> str:
+    """Return the partitions of several modes; empty if there is one."""
+    if summary.modes is None or summary.modes.n_particles == 1:
+        return ""
+    words = summary.words
+    text = f"The partitions of the {words.group}s of {words.draws}, with their weights."
+    return spoken_table(summary, summary.modes.to_dataframe()) + figure(plot_particles, summary.modes, text=text)
 
 
 def _of_data(summary: SummaryRecord, values: xr.DataArray) -> Iterator[str]:
@@ -89,23 +130,21 @@ def _of_data(summary: SummaryRecord, values: xr.DataArray) -> Iterator[str]:
     yield figure(plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
 
 
-def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
-    """Return the sections on links, sizes and candidates for joining; none if clusters are few or large."""
+def _of_links(summary: SummaryRecord) -> str:
+    """Return tables of links, sizes and candidates for joining; empty if clusters are few or large."""
     links = summary.links
     if links is None:
-        return {}
+        return ""
     uncertain = links.uncertain
-    listed = [spoken_table(summary, uncertain.head(_MOST_LINKS))]
+    parts = ["<h3>Uncertain links</h3>", spoken_table(summary, uncertain.head(_MOST_LINKS))]
     if len(uncertain) > _MOST_LINKS:
         rows = uncertain.head(_MOST_FOLDED)
         title = f"{len(rows):,} of {display.counted(len(uncertain), 'uncertain link')}"
-        listed.append(folded(title, spoken_table(summary, rows)))
-    return {
-        "Links": [figure(link_panels, summary.draws, links, text=_spoken(_LINKS, summary))],
-        "Uncertain links": listed,
-        "Clusters that could be joined": [spoken_table(summary, links.between_clusters().head(_MOST_LINKS))],
-        "Clusters by size": [spoken_table(summary, links.sizes.to_dataframe().dropna(axis="columns", how="all"))],
-    }
+        parts.append(folded(title, spoken_table(summary, rows)))
+    joined, sizes = links.between_clusters().head(_MOST_LINKS), links.sizes.to_dataframe()
+    parts += ["<h3>Clusters that could be joined</h3>", spoken_table(summary, joined)]
+    parts += ["<h3>Clusters by size</h3>", spoken_table(summary, sizes)]
+    return "".join(parts)
 
 
 def of_contrast(summary: SummaryRecord, y: Any) -> dict[str, str]:
@@ -136,32 +175,18 @@ def of_layers(comparison: LayerComparison | LayerStability) -> tuple[str, str]:
     )
 
 
-def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
-    """Return the figures of matrices and bars."""
-    draws, best, words, clusters = summary.draws, summary.partition, summary.words, summary.clusters
-    matrix = f"{display.capitalized(words.similarity)} matrix; the clusters are outlined."
-    numbers = _spoken(_NUMBER if np.ptp(draws.n_clusters) else _SIZES, summary)
-    return {
-        pairs_heading(summary): [figure(plot_psm, draws, best, text=matrix)],
-        "Uncertainty of the partition": [
-            figure(plot_credible_ball, summary.ball, text=f"The partition and the bounds of its {words.ball}."),
-            figure(number_or_sizes, draws, best, text=numbers),
-            figure(plot_item_uncertainty, summary.items, text=_spoken(_OF_ITEMS, summary)),
-        ],
-        **({} if clusters is None else {"Where each cluster is found": _of_each_cluster(summary, clusters)}),
-    }
-
-
-def _of_each_cluster(summary: SummaryRecord, clusters: ClusterStability) -> list[str]:
+def _of_each_cluster(summary: SummaryRecord, clusters: ClusterStability) -> str:
     """Return the figure of the draws that have each cluster, and its table."""
-    table = spoken_table(summary, clusters.to_dataframe()[list(SHOWN)])
+    rows = clusters.to_dataframe()[list(SHOWN)].rename(
+        columns={"joined": "one with it"}
+    )  # of pairs, it is another thing
+    table = spoken_table(summary, rows)
     shown = figure(plot_cluster_stability, clusters, text=_spoken(_OF_EACH_CLUSTER, summary))
-    return [shown, folded("Table", table) if len(clusters.names) > MANY else table]
-
-
-def pairs_heading(summary: SummaryRecord) -> str:
-    """Heading of the similarity matrix."""
-    return f"{display.capitalized(summary.words.similarity)} of pairs"
+    return (
+        "<h3>Where each cluster is found</h3>"
+        + shown
+        + (folded("Table", table) if len(clusters.names) > MANY else table)
+    )
 
 
 def _spoken(template: str, summary: SummaryRecord) -> str:
@@ -195,18 +220,34 @@ def _on_dark(png: bytes, *, is_map: bool) -> bytes:
     return buffer.getvalue()
 
 
-def table_as_html(frame: pd.DataFrame) -> str:
-    """Return a table as HTML."""
-    return display.as_html(frame)
+def table_as_html(frame: pd.DataFrame, words: Words = DRAWS) -> str:
+    """Return a table as HTML, with headings for people, and columns of one value, if there are several rows, below."""
+    named = frame.set_axis([_heading(str(name), words) for name in frame.columns], axis="columns")
+    same = np.array([len(named) > 1 and named.iloc[:, k].nunique(dropna=False) == 1 for k in range(named.shape[1])])
+    same &= not same.all()
+    below = ""
+    if same.any():
+        alike = display.with_decimals(named.loc[:, same].dropna(axis="columns").head(1), "-", ",").iloc[0]
+        below = "; ".join(f"{name} {value}" for name, value in alike.items())
+    shown = named.loc[:, ~same].copy()
+    if shown.index.nlevels == 1:
+        shown.columns.name, shown.index.name = shown.index.name, None  # its name is beside those of the columns
+    note = f"<p>In all rows: {html.escape(below)}.</p>" * bool(below)
+    return f'<div class="scroll" role="region" aria-label="Table" tabindex="0">{display.as_html(shown)}</div>{note}'
+
+
+def _heading(name: str, words: Words) -> str:
+    """Name of a column for people, in the words for draws or for runs."""
+    spoken = {"probability": words.probability, "mcse": words.mcse}
+    if name.endswith("_mcse"):
+        return f"{words.mcse} of {_heading(name.removesuffix('_mcse'), words)}"
+    return (_HEADINGS | spoken).get(name, name.replace("_", " "))
 
 
 def spoken_table(summary: SummaryRecord, frame: pd.DataFrame) -> str:
     """Return a table as HTML whose columns and rows are called as runs are, if the draws are runs."""
-    if summary.draws.samples.series:
-        return table_as_html(frame)
     words = summary.words
-    columns = {"probability": words.probability, "mcse": words.mcse}
-    return table_as_html(frame.rename(columns=columns, index={"draws": words.draws}))
+    return table_as_html(frame if summary.draws.samples.series else frame.rename(index={"draws": words.draws}), words)
 
 
 def folded(title: str, body: str, *, is_open: bool = False) -> str:
@@ -246,6 +287,5 @@ def _names_as_html(items: Items, members: npt.NDArray[np.intp], most: int) -> st
 
 
 def uncertain(summary: SummaryRecord) -> pd.DataFrame:
-    """Return rows of the items of least membership or, without it, of least mean similarity, the least first."""
-    by = "similarity" if summary.items.membership is None else "membership"
-    return summary.items.to_dataframe().sort_values(by, kind="stable", na_position="last").head(15)
+    """Return rows of the items of the smallest margin, the smallest first."""
+    return summary.items.to_dataframe().sort_values("margin", kind="stable", na_position="last").head(15)
