@@ -72,7 +72,7 @@ def _strata_of_unscored(
     found: ScoredLinks, taken: Positions, number: int, n_unscored: int, rng: np.random.Generator
 ) -> Iterator[Stratum]:
     """Pairs without a score: joined, and if asked apart in one component and in two."""
-    cluster, n = found.cluster.values, found.cluster.size
+    cluster, n = found.cluster.values.astype(np.int64), found.cluster.size
     sizes, largest = np.bincount(cluster), int(np.bincount(cluster).max())
     own = _Between(cluster, np.arange(n), taken)
     if own.n_pairs:
@@ -84,7 +84,7 @@ def _strata_of_unscored(
         yield Stratum(True, False, largest, own.n_pairs, mean, records, ends, np.full(len(ends), -1))
     if not n_unscored:
         return
-    component = found.component
+    component = found.component.astype(np.int64)
     near, far = _Between(component, cluster, taken), _Between(np.zeros_like(component), component, taken)
     n_near = min(near.n_pairs, max(n_unscored // 2, n_unscored - far.n_pairs, 1))
     for pairs, wanted in ((near, n_near), (far, max(n_unscored - n_near, 1))):
