@@ -78,7 +78,7 @@ def table_of_changes(
     now, before, number = (one[kinds[shared.now] > 0] for one in shared)
     old = pd.Series(_as_objects([*previous_names, None])[before])
     columns = {
-        "cluster": pd.Index(names, tupleize_cols=False)[now],
+        "cluster": pd.Series(_as_objects(names)[now]).infer_objects(),
         "kind": pd.Index(_KINDS)[kinds[now]],
         "previous": old.astype("Int64") if _are_integers(previous_names) else old,
         "n_records": number,

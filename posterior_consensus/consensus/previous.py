@@ -12,7 +12,6 @@ import pandas as pd
 
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.ensemble.items import as_text
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.problems.earlier import Earlier
 
@@ -54,8 +53,8 @@ class Previous:
         place = index.get_indexer(items.coords[items.dim].to_index())
         if not (place >= 0).any():
             raise ValueError(
-                f"`previous` must have records of the pairs; it has none of them, but names such as "
-                f"{as_text(index[0])!r}, while pairs have {str(items.named(np.array([0]))[0])!r}."
+                f"`previous` must have records of the pairs; it has none of them, but {len(index)} others, such as "
+                f"{index[:1].tolist()}, while pairs have {str(items.named(np.array([0]))[0])!r}."
             )
         if isinstance(previous, pd.Series):
             codes, names = pd.factorize(previous)
