@@ -24,6 +24,7 @@ from posterior_consensus.bounds.components import ComponentsInfo, among_of, comp
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
+from posterior_consensus.bounds.vi_sets import sets_bound, sets_fit
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss
 from posterior_consensus.ensemble.partitions import Labels
@@ -60,14 +61,16 @@ def _vi_lower_bound(
 ) -> Bound:
     """Return the higher of two bounds: the bound for any metric, and VI's own, which takes most of the budget.
 
-    VI's own is left out where the budget does not suffice for its first steps.
+    VI's own is by set partitioning where items and budget allow it, else item by item; it is left out where the budget
+    does not suffice for its first steps.
     """
     if seconds_to_begin(draws) > (1 - _MATCHING_SHARE) * budget.left:
         bound = matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
         return replace(bound, left_out=too_many_pairs(draws.n_items))
     share = budget.part(_MATCHING_SHARE)
     by_matching = matching_bound(draws, loss, incumbent, budget=share, progressbar=progressbar)
-    by_prices = vi_bound(draws, incumbent, budget=budget, progressbar=progressbar)
+    own = sets_bound if sets_fit(draws, budget.left) else vi_bound
+    by_prices = own(draws, incumbent, budget=budget, progressbar=progressbar)
     return max(by_matching, by_prices, key=lambda bound: bound.value)
 
 
@@ -146,7 +149,7 @@ class Certificate(InWords):
         A partition of smaller expected loss, if bounding found one.
     better_loss : float
         Its expected loss; if there is none, the expected loss of the partition.
-    info : BinderBoundInfo, ComponentsInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
+    info : BinderBoundInfo, ComponentsInfo, VISetsInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
         The method's record of its work.
     left_out : str
         What was not computed for the bound and why, as a sentence; empty where nothing was left out.
@@ -264,9 +267,10 @@ def certify(
     [2]_, coordinate ascent and, if needed, the linear program; a fractional solution is branched on. Scored pairs are
     bounded component by component: all partitions of small components are compared, larger ones bounded so.
 
-    VI: a Lagrangian relaxation in which every item chooses its cluster alone; multipliers restore consistency. Any
-    metric L: half the mean loss between draws that are matched in pairs, by the triangle inequality. Both leave a gap
-    of 0.3% to 25% on the examples of the page on bounds.
+    VI: every item has a share of its cluster's costs, and branch and bound proves that no set of items costs less than
+    its items' shares. With more than 400 items, or too little time, a Lagrangian relaxation in which every item chooses
+    its cluster alone; multipliers restore consistency. Any metric L: half the mean loss between draws that are matched
+    in pairs, by the triangle inequality. The page on bounds has the gaps that they leave.
 
     "within_variance": a semidefinite relaxation over the partitions with as many clusters or fewer. The page on bounds
     derives all of them.

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
+from posterior_consensus.bounds.distinct_draws import DistinctDraws
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import mean_loss
-from posterior_consensus.ensemble.partitions import Labels, distinct_rows
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import vi_bound as kernels
-from posterior_consensus.kernels.vi_bound import Blocks
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
@@ -45,8 +45,6 @@ _TRIANGLES_AT_ONCE_PER_ITEM = 20
 _VIOLATION = 0.02
 _PATIENCE = 800
 _NEGLIGIBLE = 2e-6  # relative gain of the bound in _PATIENCE steps that is not worth waiting for
-_PILOT_ROWS = 1e7  # memberships of items in draws
-_PILOT_DRAWS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,39 +384,3 @@ def _size_groups(n_items: int, n: int) -> Integers:
             break
     memory.check(per_pair * n**2, f"The bound for VI of {n} distinct items")
     return np.array(sizes)
-
-
-class DistinctDraws:
-    """Distinct draws of distinct items, the latter with multiplicities.
-
-    Some partition of minimum expected VI keeps items together that have equal labels in every draw.
-    """
-
-    def __init__(self, draws: PartitionDraws) -> None:
-        draw, row = distinct_rows(draws.labels)
-        first, item = distinct_rows(draws.labels[draw].T)
-        self.labels = draws.labels[np.ix_(draw, first)]
-        self.weights = np.bincount(row, weights=draws.weights)
-        self.multiplicity: Integers = np.bincount(item).astype(np.int64)
-        of_labels = draws.labels_only().shared_similarity
-        self.similarity = of_labels[np.ix_(first, first)]
-        self.n = first.size
-        self.n_items = draws.n_items
-        blocks = self.blocks(1)
-        sizes = np.add.reduceat(self.multiplicity[blocks.order], blocks.ends - np.diff(blocks.ends, prepend=0))
-        sums = np.add.reduceat(sizes * np.log2(sizes), blocks.starts[:-1])
-        self.entropy = float(self.weights @ sums) / self.n_items
-        self.rows = float(np.sum(np.square(np.diff(blocks.ends, prepend=0))))
-
-    def pilot_stride(self) -> int:
-        """Stride over draws that makes tangents cheap (a stratified sample, as draws are sorted); 1: all draws."""
-        return max(1, min(int(np.ceil(self.rows / _PILOT_ROWS)), len(self.labels) // _PILOT_DRAWS))
-
-    def blocks(self, stride: int) -> Blocks:
-        """One draw in `stride` in the form that kernels read, their weights summing to 1."""
-        labels = self.labels[stride // 2 :: stride].astype(np.int32, order="C")  # one type: compiled once
-        weights = self.weights[stride // 2 :: stride]
-        starts = np.concatenate([[0], np.cumsum(labels.max(axis=1).astype(np.int64) + 1)])
-        order = np.argsort(labels, axis=1, kind="stable").astype(np.int32).ravel()
-        ends = np.cumsum(np.bincount((starts[:-1, np.newaxis] + labels).ravel(), minlength=starts[-1]))
-        return Blocks(labels, starts, order, ends, weights / weights.sum(), self.multiplicity)

@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import posterior_consensus as pc
+from posterior_consensus.bounds import distinct_draws
 from posterior_consensus.bounds import vi as module
 from posterior_consensus.bounds.bound import WorkBudget
-from posterior_consensus.bounds.vi import DistinctDraws, vi_bound
+from posterior_consensus.bounds.distinct_draws import DistinctDraws
+from posterior_consensus.bounds.vi import vi_bound
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.losses import vi
@@ -92,8 +94,8 @@ def test_the_bound_is_close_where_many_draws_scatter_around_a_partition():
 
 
 def test_a_part_of_the_draws_comes_first_but_the_bound_is_that_of_all(monkeypatch):
-    monkeypatch.setattr(module, "_PILOT_ROWS", 10)
-    monkeypatch.setattr(module, "_PILOT_DRAWS", 2)
+    monkeypatch.setattr(distinct_draws, "_PILOT_ROWS", 10)
+    monkeypatch.setattr(distinct_draws, "_PILOT_DRAWS", 2)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         draws = pc.as_partition_draws(random_draws(rng, 30, 5, 3), weights=rng.exponential(size=30))

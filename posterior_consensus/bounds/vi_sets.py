@@ -1,0 +1,418 @@
+"""A lower bound of the minimum expected VI by set partitioning: no set may cost less than its items' shares."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
+from posterior_consensus.bounds.distinct_draws import DistinctDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.kernels import vi_sets as kernels
+from posterior_consensus.results.work import Info
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
+from posterior_consensus.runtime.progress import track
+
+_MOST_ITEMS = 400  # more are bounded item by item
+_RATIO = 1.3  # of the largest to the smallest size of the sets that are bounded together
+_STEPS = 15  # of prices, before counts are changed or a node is branched on
+_CHANGES = 1  # of counts, before a node is branched on
+_FIRST_STEP, _LAST_STEP = 0.3, 0.05  # of counts
+_WORTH = 0.05  # share of what is missing that a change of counts must gain to be followed by another
+_MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim at
+_WAVE = 0.35  # the gap after a wave of proofs, relative to the one before
+_CLOSED = 1e-10  # relative gap at which the proof ends
+_PULL = 0.02  # of shares towards those in the incumbent, by bit
+_SWEEPS = 20_000
+_N_STARTS = 30
+_SECONDS_A_CALL = 3e-5  # of a kernel, besides what it does
+_SECONDS_A_FIT = 1e-3
+_SECONDS_A_STEP = 4e-8  # of prices, for each pair of free items
+_ROUNDING = 1e-11  # bits an item; far above the rounding of the sums, so that the bound stays valid
+_BYTES_A_PAIR = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class VISetsInfo(Info):
+    """Record of the bound for VI by set partitioning.
+
+    Attributes
+    ----------
+    n_merged_items : int
+        Number of items after merging items co-clustered in all draws.
+    n_sets : int
+        Sets of items whose costs limit their items' shares: the partition's clusters, and sets that cost less.
+    n_nodes : int
+        Nodes of the trees in which no cheaper set was found.
+    stopped : str
+        "interrupted" if Ctrl-C ended bounding early, else empty.
+    """
+
+    n_merged_items: int
+    n_sets: int
+    n_nodes: int
+    stopped: str
+
+
+def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progressbar: bool = True) -> Bound:
+    """Bound the minimum expected VI over all partitions from below, by the shares of items in the incumbent's clusters.
+
+    The bound, in bits, is valid whenever it ends: by the budget, by Ctrl-C, or when it meets the expected loss of the
+    incumbent (n,), the best partition known. Arrays, quadratic in the number of items, that exceed the memory budget
+    raise MemoryError.
+
+    Notes
+    -----
+    n E VI is a constant plus a sum of f(S) over the clusters S of a partition. Let every item have a share of the
+    costs. If no set of items costs less than its items' shares, then no partition costs less than all shares together.
+    The shares are those in the incumbent's clusters, moved as little as the sets that are found to cost less require.
+    That no other set costs less is proven by branch and bound: items are in the set or out of it. f is bounded from
+    below by a quadratic function, and this, for sets of one size, by the cheapest row of each item; prices of pairs
+    make rows agree. What cannot be proven is taken from the shares. The background pages derive it.
+    """
+    problem = DistinctDraws(draws)
+    memory.check(_BYTES_A_PAIR * problem.n**2, f"The bound for VI of {problem.n} distinct items")
+    bound = _SetsBound(problem, problem.merged(incumbent), budget)
+    stopped = ""
+    try:
+        for _ in track(bound.run(), "Bounding VI", progressbar=progressbar):
+            pass
+    except OutOfBudget:
+        pass
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    value = bound.best / problem.n_items - _ROUNDING * (1 + np.log2(draws.n_items))
+    info = VISetsInfo(n_merged_items=problem.n, n_sets=len(bound.sets), n_nodes=bound.n_nodes, stopped=stopped)
+    return Bound(max(value, 0.0), "set partitioning", None, info)
+
+
+def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
+    """Whether there are few enough items, and time for the first bounds of all sizes."""
+    n_ranges = sum(1 for _ in _ranges(draws.n_items))
+    to_begin = n_ranges * draws.n_items**2 * (1e-9 * draws.n_draws + _STEPS * _SECONDS_A_STEP)
+    return draws.n_items <= _MOST_ITEMS and 2 * to_begin < seconds
+
+
+def _ranges(n_items: int) -> Iterator[tuple[int, int]]:
+    """Smallest and largest sizes of the sets that are bounded together."""
+    first = 1
+    while first <= n_items:
+        last = min(n_items, max(first, int(first * _RATIO)))
+        yield first, last
+        first = last + 1
+
+
+def blocks_of(problem: DistinctDraws) -> kernels.Blocks:
+    """Distinct clusters of the draws, with the weights of the draws that have them."""
+    n, labels = problem.n, problem.labels
+    table = np.arange(problem.n_items + 1.0)
+    table[1:] *= np.log2(table[1:])
+    packed, weights = [], []
+    for label in range(int(labels.max()) + 1):
+        inside = labels == label
+        n_members = inside.sum(axis=1)
+        present = n_members > 0
+        packed.append(np.packbits(inside[present], axis=1))
+        weights.append(problem.weights[present])
+    rows, weight = np.concatenate(packed), np.concatenate(weights) / problem.weights.sum()
+    distinct, first, which = np.unique(_as_keys(rows), return_index=True, return_inverse=True)
+    weight = 2 * np.bincount(which, weights=weight, minlength=distinct.size)
+    inside = np.unpackbits(rows[first], axis=1, count=n).astype(bool)
+    alone = inside.sum(axis=1) == 1
+    own = np.zeros(n)
+    np.add.at(own, np.nonzero(inside[alone])[1], -weight[alone])
+    own *= table[problem.multiplicity]
+    inside, weight = inside[~alone], weight[~alone]
+    block, item = np.nonzero(inside)
+    by_item = np.argsort(item, kind="stable")
+    return kernels.Blocks(
+        ends=np.cumsum(inside.sum(axis=1)),
+        items=item.astype(np.int32),
+        item_ends=np.cumsum(inside.sum(axis=0)),
+        of_item=block[by_item].astype(np.int32),
+        weights=weight,
+        multiplicity=problem.multiplicity,
+        own=own,
+        table=table,
+    )
+
+
+def _as_keys(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.void]:
+    return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).ravel()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Leaf:
+    """Sets of some sizes that have all `chosen` items and else `free` ones.
+
+    Besides, a quadratic minorant of what they cost beyond their items' shares, without the term of their size, and
+    prices that bound it.
+    """
+
+    free: Positions
+    chosen: Flags
+    first_size: int
+    last_size: int
+    base: float
+    linear: Floats
+    quadratic: Floats
+    counts: npt.NDArray[np.float32]
+    prices: npt.NDArray[np.float32]
+    short: float = np.inf  # bits by which the bound of all falls short for these sets
+
+    def within(self, kept: Flags, entered: Flags, multiplicity: Integers) -> _Leaf:
+        """The sets that have the free items that `entered`, and besides the chosen ones only those `kept`."""
+        chosen = self.chosen.copy()
+        chosen[self.free[entered]] = True
+        added = multiplicity[self.free[entered]].astype(float)
+        products = self.quadratic[:, entered] @ added
+        return replace(
+            self,
+            free=self.free[kept],
+            chosen=chosen,
+            base=self.base + float(added @ (self.linear[entered] - products[entered])),
+            linear=self.linear[kept] - 2 * products[kept],
+            quadratic=np.ascontiguousarray(self.quadratic[np.ix_(kept, kept)]),
+            prices=np.ascontiguousarray(self.prices[np.ix_(kept, kept)]),
+        )
+
+
+class _SetsBound:
+    """Shares of the items in the minimum, and by how much sets cost less.
+
+    Attributes
+    ----------
+    best : float
+        Greatest lower bound of the minimum found, in bits, summed over items.
+    """
+
+    def __init__(self, problem: DistinctDraws, incumbent: Labels, budget: Budget) -> None:
+        self._budget = budget
+        self._blocks = blocks_of(problem)
+        self.n, self.n_items = problem.n, problem.n_items
+        self._entropy = problem.entropy * problem.n_items
+        self._multiplicity = problem.multiplicity
+        sizes = np.diff(self._blocks.ends, prepend=0)
+        block = np.repeat(np.arange(sizes.size), sizes)
+        n_members = np.bincount(block, problem.multiplicity[self._blocks.items], sizes.size)
+        self._sizes_of_blocks = n_members.astype(np.float32)
+        self._n_pairs = float(np.sum(sizes**2))
+        self.sets: list[Flags] = []
+        self._costs: list[float] = []
+        self._known: set[bytes] = set()
+        for label in range(int(incumbent.max()) + 1):
+            self._add(incumbent == label)
+        self._duals = [1.0] * len(self.sets)
+        self.loss = self._entropy + sum(self._costs)
+        self._centre = np.empty(self.n)
+        kernels.share_out(self._blocks, incumbent, self._centre)
+        self.shares = self._centre.copy()
+        self.best = -np.inf
+        self.n_nodes = 0
+        self._starts = self._first_starts(problem)
+
+    def _add(self, members: Flags) -> bool:
+        key = members.tobytes()
+        if key in self._known:
+            return False
+        self._known.add(key)
+        self.sets.append(members.copy())
+        self._costs.append(kernels.cost(self._blocks, members))
+        return True
+
+    def _first_starts(self, problem: DistinctDraws) -> list[Flags]:
+        """Clusters of some draws, each with another item."""
+        draws = np.linspace(0, len(problem.labels) - 1, min(_N_STARTS, len(problem.labels))).astype(int)
+        items = np.linspace(0, self.n - 1, draws.size).astype(int)
+        return [problem.labels[t] == problem.labels[t, i] for t, i in zip(draws, items, strict=True)]
+
+    def _root(self, first: int, last: int) -> _Leaf:
+        """All sets of some sizes."""
+        counts = np.minimum(self._sizes_of_blocks, np.float32((first + last) / 2))
+        free, chosen = np.arange(self.n), np.zeros(self.n, bool)
+        base, linear, quadratic = self._bend(free, chosen, counts)
+        return _Leaf(
+            free=free,
+            chosen=chosen,
+            first_size=first,
+            last_size=last,
+            base=base,
+            linear=linear,
+            quadratic=quadratic,
+            counts=counts,
+            prices=np.zeros((self.n, self.n), np.float32),
+        )
+
+    def fit(self) -> None:
+        """Fit the shares to sets that cost less, until none is found."""
+        n_sets = len(self._duals)
+        while self._descend() or len(self.sets) > n_sets:
+            n_sets = len(self.sets)
+            self._budget.spend(_SECONDS_A_FIT)
+            sets, costs = np.array(self.sets), np.array(self._costs)
+            duals = np.append(self._duals, np.zeros(n_sets - len(self._duals)))
+            kernels.fit_shares(sets, costs, self._multiplicity, self._centre, _PULL, duals, self.shares, _SWEEPS)
+            self._duals = duals.tolist()
+            above = (sets @ self.shares - costs) / (sets @ self._multiplicity)
+            self.shares -= max(above.max(), 0.0) * self._multiplicity
+
+    def _descend(self) -> bool:
+        """Look for sets that cost less than their items' shares."""
+        room = np.array(self._costs) - np.array(self.sets) @ self.shares
+        nearest = [self.sets[s] for s in np.argsort(room, kind="stable")[:_N_STARTS]]
+        found = False
+        for start in [*self._starts, *nearest]:
+            self._budget.spend(_SECONDS_A_CALL + 1e-8 * self._blocks.items.size)
+            members = start.copy()
+            kernels.descend(self._blocks, self.shares, members)
+            if kernels.cost(self._blocks, members) < self.shares[members].sum() - _CLOSED * self.loss:
+                found |= self._add(members)
+        self._starts = []
+        return found
+
+    def run(self) -> Iterator[None]:
+        """Raise the bound, one node at a time."""
+        found = True
+        while found:
+            self.fit()
+            found = yield from self._waves()
+
+    def _waves(self) -> Generator[None, None, bool]:
+        """Prove smaller and smaller gaps; return whether a set was found that costs less than its items' shares."""
+        target, roots = _CLOSED * self.loss, []
+        for first, last in _ranges(self.n_items):
+            root, left = self._work(self._root(first, last), target)
+            if left is None:
+                return True
+            short = max((leaf.short for leaf in left), default=target)
+            roots.append(replace(root, short=short))
+            yield
+        while True:
+            short = max(root.short for root in roots)
+            self._note(short)
+            if short <= _CLOSED * self.loss:
+                return False
+            target = max(_WAVE * short, _CLOSED * self.loss)
+            number = count()
+            heap = [(-root.short, next(number), root) for root in roots if root.short > target]
+            heapify(heap)
+            while heap:
+                leaf = heappop(heap)[2]
+                leaf, left = self._work(leaf, target)
+                if left is None:
+                    return True
+                if leaf.free.size == self.n:
+                    roots = [leaf if root.first_size == leaf.first_size else root for root in roots]
+                for child in left:
+                    heappush(heap, (-child.short, next(number), child))
+                self._note(max(target, -heap[0][0] if heap else target))
+                yield
+            roots = [replace(root, short=min(root.short, target)) for root in roots]
+
+    def _note(self, short: float) -> None:
+        self.best = max(self.best, self._entropy + float(self.shares.sum()) - short)
+
+    def _work(self, leaf: _Leaf, target: float) -> tuple[_Leaf, list[_Leaf] | None]:
+        """Bound a leaf; return it with better prices, and what is left of it beyond the target.
+
+        Left is None if a set was found there.
+        """
+        self.n_nodes += 1
+        whole, allowed = leaf, target / self.n_items
+        best, means, step, changes = -np.inf, None, _FIRST_STEP, 0
+        now = leaf
+        while True:
+            n_chosen = int(self._multiplicity[now.chosen].sum())
+            first = max(now.first_size, n_chosen, 1)
+            last = min(now.last_size, n_chosen + int(self._multiplicity[now.free].sum()))
+            if first > last:
+                return whole, []
+            if now.free.size == 0:
+                beyond = kernels.cost(self._blocks, now.chosen) - self.shares[now.chosen].sum()
+                if beyond + allowed * n_chosen >= 0:
+                    return whole, []
+                self._add(now.chosen)
+                return whole, None
+            state, value = self._raise(now, first, last, n_chosen, allowed)
+            prices = state.prices.astype(np.float32)
+            if now.free.size == whole.free.size and value > best:
+                whole = replace(now, first_size=leaf.first_size, last_size=leaf.last_size, prices=prices)
+            if (state.least >= 0).all() or (state.in_all & state.in_none).any():
+                return whole, []
+            alive = np.flatnonzero(state.least < 0)
+            sizes = first + alive
+            short = target + float(np.max(-state.least[alive] * self.n_items / sizes))
+            now = replace(now, first_size=int(sizes[0]), last_size=int(sizes[-1]), short=short)
+            if (state.in_all | state.in_none).any():
+                kept = ~(state.in_all | state.in_none)
+                now = replace(now, prices=prices).within(kept, state.in_all, self._multiplicity)
+                good, best, means = now, -np.inf, state.means[np.ix_(kept, kept)]
+                continue
+            if value > best:
+                gain, missing = value - best, -value
+                good, best, means = replace(now, prices=prices), value, state.means
+                step = min(1.0, 2 * step) if changes else step
+                if changes == _CHANGES or (changes and gain < _WORTH * missing):
+                    break
+            else:
+                good = replace(good, first_size=now.first_size, last_size=now.last_size)
+                step *= _FIRST_STEP
+                if changes == _CHANGES or step < _LAST_STEP:
+                    break
+            changes += 1
+            now = self._rebent(good, means, step)
+        return whole, self._branch(good, means)
+
+    def _raise(self, leaf: _Leaf, first: int, last: int, n_chosen: int, allowed: float) -> tuple[kernels.State, float]:
+        n = leaf.free.size
+        self._budget.spend(_SECONDS_A_CALL + _STEPS * _SECONDS_A_STEP * n**2)
+        multiplicity = self._multiplicity[leaf.free].astype(np.float64)
+        minorant = kernels.Minorant(leaf.linear + allowed, leaf.quadratic, multiplicity)
+        least = np.full(last - first + 1, -np.inf)
+        flags = np.zeros(n, bool), np.zeros(n, bool)
+        state = kernels.State(leaf.prices.astype(np.float64), np.zeros((n, n)), least, *flags)
+        base = leaf.base + allowed * n_chosen
+        margin = _MARGIN * self.loss
+        value, _ = kernels.raise_bound(minorant, base, self._blocks.table, first, n_chosen, 0.0, margin, _STEPS, state)
+        return state, value
+
+    def _branch(self, leaf: _Leaf, means: Floats) -> list[_Leaf]:
+        """Divide a leaf by the item that is in doubt most."""
+        share = np.diagonal(means)
+        doubt = share * (1 - share) + 1e-3 * np.abs(means - means.T).sum(axis=1)
+        chosen = np.zeros(leaf.free.size, bool)
+        chosen[np.argmax(doubt)] = True
+        return [leaf.within(~chosen, entered, self._multiplicity) for entered in (chosen, np.zeros_like(chosen))]
+
+    def _node(self, free: Positions, chosen: Flags) -> kernels.Node:
+        place = np.full(self.n, -1)
+        place[free] = np.arange(free.size)
+        return kernels.Node(free, place, chosen)
+
+    def _bend(self, free: Positions, chosen: Flags, counts: npt.NDArray[np.float32]) -> tuple[float, Floats, Floats]:
+        self._budget.spend(self._seconds_a_pass(free.size))
+        out = kernels.Minorant(np.empty(free.size), np.empty((free.size,) * 2), np.empty(free.size))
+        node = self._node(free, chosen)
+        base = kernels.bend(self._blocks, self.shares, node, counts.astype(np.float64), out)
+        return base, out.linear, out.quadratic
+
+    def _rebent(self, leaf: _Leaf, means: Floats, step: float) -> _Leaf:
+        """A leaf with another minorant, for the counts that its blocks have in the means."""
+        self._budget.spend(self._seconds_a_pass(leaf.free.size))
+        counts = np.empty(leaf.counts.size)
+        node = self._node(leaf.free, leaf.chosen)
+        means = np.ascontiguousarray(means)
+        kernels.expect_counts(self._blocks, node, means, leaf.counts.astype(np.float64), step, counts)
+        counts = counts.astype(np.float32)
+        base, linear, quadratic = self._bend(leaf.free, leaf.chosen, counts)
+        return replace(leaf, base=base, linear=linear, quadratic=quadratic, counts=counts)
+
+    def _seconds_a_pass(self, n_free: int) -> float:
+        return _SECONDS_A_CALL + 2e-9 * self._blocks.items.size + 1e-9 * self._n_pairs * (n_free / self.n) ** 2
