@@ -246,7 +246,7 @@ def NearIndependence():
 def plot_draws_map():
     """Do all chains visit the same partitions?
 
-    Map of the draws by VI, coloured by chain: two groups, which every chain visits, and the partition in one.
+    Map of the draws by VI, coloured by chain: two modes, which every chain visits, and the partition in one.
     """
     plants = pc.load_example("two_answers")
     best = pc.consensus_partition(plants, random_seed=1)
@@ -331,7 +331,7 @@ def AgreementPath():
 def Particles():
     """Which few partitions stand for all draws?
 
-    Two groups of draws of the plants as strips coloured by cluster, with weights, and where co-members change.
+    Two modes of the plants as strips coloured by cluster, with weights, and where co-members change.
     """
     particles = pc.particles(pc.load_example("two_answers"), random_seed=1)
     particles.plot()

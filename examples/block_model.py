@@ -70,7 +70,7 @@ ax = independence.plot()
 [pc.diagnostics.near_independence(kept, random_seed=seed).p_value for seed in range(1, 5)]
 
 # %% [markdown]
-# In [the posterior of plants](two_answers), whose draws form two groups, the plants of one place move jointly. The
+# In [the posterior of plants](two_answers), whose draws have two modes, the plants of one place move jointly. The
 # histograms do not overlap. This is no fault of the draws: the expected loss is over the draws as they are, joint moves
 # included. But error rates cannot be taken from a theory in which items err independently.
 

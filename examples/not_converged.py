@@ -54,7 +54,7 @@ axes = diagnosis.plot()
 ax = pc.plot_draws_map(draws, best)
 
 # %% [markdown]
-# ## Does a search for groups of draws show it?
+# ## Does a search for modes show it?
 #
 # Not always. A group of its own needs a valley: few draws between it and the others. These chains lie in different
 # places but overlap, so there is none. If chains stay in separate groups, `particles` names them: "chains in different

@@ -22,7 +22,7 @@ records[fields].head()
 # %% [markdown]
 # ## One call
 #
-# Binder's loss counts pairs. `modes=False` skips the search for groups of draws. A summary shows links if there are
+# Binder's loss counts pairs. `modes=False` skips the search for modes. A summary shows links if there are
 # more than 50 clusters, and most records are in clusters of at most three.
 
 # %%

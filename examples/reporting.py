@@ -27,13 +27,13 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | partition: number and sizes of clusters, expected loss with its standard error | `methods_text()`, `to_latex()` |
 # | whether it is proven optimal, or a lower bound | `methods_text()`; `pc.certify` can give a better one |
 # | uncertainty: credible ball, central 90% interval of the number of clusters | `methods_text()`, the figure |
-# | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
-# | groups of draws: how many were found, on how many draws | `methods_text()`, but see below |
+# | uncertain items by name | the summary, `to_csv()`, panel **d** of the figure |
+# | modes: how many were found, on how many draws | `methods_text()`, but see below |
 # | version, and random seed | `methods_text()` |
 #
 # `methods_text()` omits the groups if they were not searched for, and in three other cases. If chains stay in different
 # groups, report those of `pc.particles` without weights. If the draws are too few to tell, say so. If the chains
-# disagree and no second group is found, report no partition yet.
+# disagree and no second mode is found, report no partition yet.
 
 # %% [markdown]
 # ## The paragraph

@@ -1,9 +1,9 @@
 # %% [markdown]
-# # Do my draws form two groups, and how far away is another model?
+# # Do my draws have two modes, and how far away is another model?
 #
-# `particles` finds groups of draws and their weights; report both partitions if there are two. `compare_posteriors`
+# `particles` finds modes and their weights; report both partitions if there are two. `compare_posteriors`
 # tests whether another model's posterior differs, measures by how much, and names the items that differ most.
-# Convergence diagnostics, the credible ball and the similarity matrix do not show two groups.
+# Convergence diagnostics, the credible ball and the similarity matrix do not show two modes.
 #
 # The data are two traits of 96 plants from four places, and simulated. A mixture of three normals sorts them into
 # species. The plants of the valley lie between coast and mountains, and belong to either species, all of them jointly.
@@ -26,8 +26,8 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 # %% [markdown]
 # ## What does not show it
 #
-# The chains agree, as they should: each switches between the groups many times. The credible ball is large, because it
-# is centred on one group and reaches the other.
+# The chains agree, as they should: each switches between the modes many times. The credible ball is large, because it
+# is centred on one mode and reaches the other.
 
 # %%
 print(pc.diagnose(draws, best).verdict)
@@ -47,7 +47,7 @@ ax = pc.plot_psm(draws, best)
 # ## What does: distances, and particles
 #
 # The distances of the draws from the consensus have two peaks. `particles` finds the weighted partitions nearest to the
-# posterior, one for each group of draws with a valley between it and the others.
+# posterior, one for each mode with a valley between it and the others.
 
 # %%
 # Figure: Histogram of the distances of draws to the consensus: two humps, below 0.6 bits and about 0.9 bits.
@@ -64,7 +64,7 @@ found
 found.by_chain.to_pandas().round(2)
 
 # %%
-# Figure: The partitions of two groups of draws, of weights 0.59 and 0.41, as strips; plants at the border of the
+# Figure: The partitions of two modes, of weights 0.59 and 0.41, as strips; plants at the border of the
 # first two clusters change co-members.
 axes = found.plot()
 
@@ -79,14 +79,14 @@ place = xr.DataArray([name.split()[0] for name in shares["plant"].values], dims=
 shares.groupby(place).mean().to_series().round(3)
 
 # %%
-# Figure: Map of the draws: two separate clouds, each around the partition of a group.
+# Figure: Map of the draws: two separate clouds, each around the partition of a mode.
 ax = pc.plot_draws_map(draws, particles=found)
 
 # %% [markdown]
-# ## Within one group
+# ## Within one mode
 #
-# `region` gives the draws of a group, for any other function. The least certain plant is in its cluster
-# with probability 0.34 over all draws, and 0.57 within the group.
+# `region` gives the draws of a mode, for any other function. The least certain plant is in its cluster
+# with probability 0.34 over all draws, and 0.57 within the mode.
 
 # %%
 within = found.region(0)

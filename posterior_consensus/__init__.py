@@ -9,7 +9,7 @@ consensus_partition   the partition of minimum expected loss
 certify               how far from the minimum it can be
 credible_ball         the partitions around it that hold 95% of the posterior
 item_uncertainty      which items are sure of their cluster
-particles             several partitions, if the draws form several groups
+particles             several partitions, if the posterior has several modes
 attach                results into the InferenceData or AnnData, to be saved with it
 load_example          a posterior that comes with the package
 

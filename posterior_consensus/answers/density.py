@@ -217,7 +217,7 @@ class PartitionDensity(HasLabels, InWords):
             ("training", f"{len(self.training):,} {words.draws}, {every} of {words.either('a chain', 'the runs')}"),
             ("calibration", f"{self.scores.size:,} {words.draws}{ess}; p-values are at least {smallest}"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
-            ("modes", f"of the score at this bandwidth, which may be one over several {words.group}s of {words.draws}"),
+            ("modes", f"of the score at this bandwidth, which may be one over several {words.mode}s"),
         ]
         modes = display.counted(len(self.modes), "separated mode")
         clusters = display.counted(int(self.labels.max()) + 1, "cluster")
@@ -296,8 +296,8 @@ def partition_density(
     Each step of an ascent minimizes the expected loss under the weights w_t exp(-d(S, z_t) / h). By convexity of exp,
     the score never falls. Ascents start from the best draw, from the consensus, and from density peaks [4]_. Their ends
     are separate modes if a valley lies between the draws of each two. The kernel is as broad as draws of one group are
-    apart, so at the default bandwidth the score often has a single peak over several groups: :func:`particles` looks
-    for groups of draws.
+    apart, so at the default bandwidth the score often has a single peak over several modes: :func:`particles` looks
+    for modes.
 
     References
     ----------

@@ -1,6 +1,6 @@
 """particles(): the posterior as a few weighted partitions, with a verdict on the number of modes.
 
-In sentences, a mode is a group of draws: the statistic that separates modes is not calibrated.
+A mode is a set of draws around a partition of its own: the statistic that separates modes is not calibrated.
 """
 
 from dataclasses import dataclass, field, replace
@@ -39,18 +39,18 @@ from posterior_consensus.sources.conversion import as_draws, own_partition
 _NEARLY_NONE = 0.05  # share of a chain's draws; 1 - 0.05 is nearly all
 _LEVEL = 0.01  # of all tests together
 _LEAST_ESS = 10.0  # of a chain; fewer effective draws must not widen its error, because they are the fault to detect
-_RARE = 0.02  # share of the draws of a group, below which a search often misses it, however many draws there are
-_HALF = 0.5  # share of the draws of the smaller of two groups, at most
+_RARE = 0.02  # share of the draws of a mode, below which a search often misses it, however many draws there are
+_HALF = 0.5  # share of the draws of the smaller of two modes, at most
 _TOO_FEW = (
-    "Cannot tell one group of draws from several: the effective sample size is too small for two groups to be found. "
+    "Cannot tell one mode from several: the effective sample size is too small for two modes to be found. "
     "Run longer chains."
 )
 _MAY_BE_MORE = "The search ended early, so there may be more {}."
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _STATUSES_IN_WORDS = {
-    "one group": "one {0.group}",
-    "several groups": "several {0.group}s",
-    "chains in different groups": "{0.chains} in different {0.group}s",
+    "one mode": "one {0.mode}",
+    "several modes": "several {0.mode}s",
+    "chains in different modes": "{0.chains} in different {0.mode}s",
 }
 _FIRST = 0.25  # share of the time for the consensus partition
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
@@ -130,19 +130,19 @@ def judged(
     least: float,
     stopped: str,
 ) -> tuple[str, tuple[object, ...], str]:
-    """Return the status, the chains that stay in modes or groups, and the verdict in words.
+    """Return the status, the chains that stay in modes, and the verdict in words.
 
     `at_modes` (M, N) indicates the draws at each mode, and `supposed` are the visits of each mode expected under
-    independence, None if these equal the modes. `number` particles were requested; a group must have the share `least`
+    independence, None if these equal the modes. `number` particles were requested; a mode must have the share `least`
     of the draws to be found. `far` are the distances between partitions, and `stopped` why the search ended early.
     """
     n_modes = len(at_modes)
     if not draws.samples.series:
         return _judged_runs(draws, at_modes, number, least, stopped)
     if not draws.samples.has_errors:
-        return "unknown", (), "A chain has fewer than four draws, too few to find groups: run longer chains."
+        return "unknown", (), "A chain has fewer than four draws, too few to find modes: run longer chains."
     if number == 1:
-        return "unknown", (), "One particle was requested, the consensus partition; groups were not searched for."
+        return "unknown", (), "One particle was requested, the consensus partition; modes were not searched for."
     if n_modes == 1 and stopped:
         return "unknown", (), _unfinished(stopped, draws.samples.words)
     doubt = "" if supposed is None else _undecided(supposed, far, n_modes)
@@ -151,17 +151,17 @@ def judged(
             return "unknown", () if supposed is None else supposed.belonging, doubt
         if least > _HALF:
             return "unknown", (), _TOO_FEW
-        divided = f"The draws form one group: no valley lies between the {number} particles, which divide it."
+        divided = f"The draws have one mode: no valley lies between the {number} particles, which divide it."
         unseen = missed(draws.samples.words, "the draws", least)
-        alone = f"No second group of draws was found; {unseen}. If the chains agree, report the consensus partition."
-        return "one group", (), alone if number is None else divided
+        alone = f"No second mode was found; {unseen}. If the chains agree, report the consensus partition."
+        return "one mode", (), alone if number is None else divided
     visited, (errors, sizes) = visits(draws, at_modes), draws.samples.mcse_and_ess(at_modes)
     verdict = _of_modes(visited, draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:
         more = f"The {number} particles divide them."
         verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
-    verdict = " ".join(filter(None, [verdict, doubt, stopped and _MAY_BE_MORE.format("groups")]))
-    return "chains in different groups" if visited.belonging else "several groups", visited.belonging, verdict
+    verdict = " ".join(filter(None, [verdict, doubt, stopped and _MAY_BE_MORE.format("modes")]))
+    return "chains in different modes" if visited.belonging else "several modes", visited.belonging, verdict
 
 
 def _judged_runs(
@@ -184,7 +184,7 @@ def _judged_runs(
             return "unknown", (), "There are too few runs to tell one kind of them from several: add runs."
         divided = f"The runs are of one kind: no valley lies between the {number} particles, which divide them."
         alone = f"No second kind of runs was found; {missed(samples.words, 'the runs', least)}."
-        return "one group", (), alone if number is None else divided
+        return "one mode", (), alone if number is None else divided
     visited, shares = visits(draws, at_modes), samples.mean(at_modes)
     errors = samples.probability_errors(shares, samples.mcse(at_modes))
     known = joined([f"{one:.2f} (SE {error:.2g})" for one, error in zip(shares, errors, strict=True)])
@@ -200,15 +200,12 @@ def _judged_runs(
         verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
     if stopped:
         verdict += f" {_MAY_BE_MORE.format('kinds')}"
-    return "chains in different groups" if visited.belonging else "several groups", visited.belonging, verdict
+    return "chains in different modes" if visited.belonging else "several modes", visited.belonging, verdict
 
 
 def _unfinished(stopped: str, words: Words) -> str:
-    """Verdict if no second group was found before the search ended early."""
-    return (
-        f"The search for {words.group}s of {words.draws} {display.ended(stopped, 'was')}: whether there are several is "
-        "unknown."
-    )
+    """Verdict if no second mode was found before the search ended early."""
+    return f"The search for {words.mode}s {display.ended(stopped, 'was')}: whether there are several is unknown."
 
 
 def _kinds_of_groups(visited: Visits) -> str:
@@ -229,10 +226,10 @@ def _of_modes(visited: Visits, weights: Floats, errors: Floats, sizes: Floats) -
     if visited.belonging:
         places = _whereabouts(visited)
         return (
-            f"{places[:1].upper()}{places[1:]}: the sampler does not mix between groups of draws, so the weights do "
+            f"{places[:1].upper()}{places[1:]}: the sampler does not mix between modes, so the weights do "
             "not estimate probabilities."
         )
-    form = f"form {_word(number).lower()} groups"
+    form = f"have {_word(number).lower()} modes"
     known = [
         f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} (MCSE {error:.2g})"
         for weight, error in zip(weights, errors, strict=True)
@@ -245,13 +242,13 @@ def _of_modes(visited: Visits, weights: Floats, errors: Floats, sizes: Floats) -
     if len(visited.names) == 1:
         return (
             f"The draws of one chain {form}, with weights {weighted}.{rough * is_rough(least)} It is unknown whether "
-            "another chain would find the same groups: run at least four from different starts."
+            "another chain would find the same modes: run at least four from different starts."
         )
     if absent.size:
         chain, k = absent[0]
         return (
             f"The draws {form}, with weights {weighted}. Chain {visited.names[chain]} has not visited the {ordinal(k)} "
-            "group, which may be chance: run longer chains."
+            "mode, which may be chance: run longer chains."
         )
     if visited.differs.any():
         return (
@@ -267,42 +264,42 @@ def _undecided(visited: Visits, far: str, known: int) -> str:
     """Verdict if there are too few effective draws to decide whether there are more modes than the known ones."""
     number = visited.shares.shape[1]
     places = f"; {_whereabouts(visited)}" if visited.belonging else ""
-    question = "one group of draws from several" if known == 1 else f"{_word(known).lower()} groups of draws from more"
+    question = "one mode from several" if known == 1 else f"{_word(known).lower()} modes from more"
     return (
         f"Cannot tell {question}: successive draws are so correlated that the effective sample size is too "
-        f"small. {_word(number)} groups have partitions at a distance of {far}, with few draws between "
+        f"small. {_word(number)} modes have partitions at a distance of {far}, with few draws between "
         f"them{places}. Run longer chains, or a sampler that mixes better."
     )
 
 
 def _of_chains_apart(draws: PartitionDraws) -> str:
-    """Verdict if one group is found although the chains disagree on a pair of items; else empty."""
+    """Verdict if one mode is found although the chains disagree on a pair of items; else empty."""
     some = draws.labels_only().without_zero_weights().as_sampled().of_some_items()[1]
     difference = largest_difference(some)
     if not difference_is_real(difference, some.n_items, some.samples):
         return ""
     first, second = some.items.names[list(difference.items)]
     return (
-        f"Cannot tell one group of draws from several: the chains do not agree. Items {first} and {second} are "
+        f"Cannot tell one mode from several: the chains do not agree. Items {first} and {second} are "
         f"co-clustered in {difference.shares[0]:.0%} of the draws of chain {difference.chains[0]} and "
-        f"{difference.shares[1]:.0%} of chain {difference.chains[1]}, although no second group was found. Run longer "
+        f"{difference.shares[1]:.0%} of chain {difference.chains[1]}, although no second mode was found. Run longer "
         "chains, or a sampler that mixes better."
     )
 
 
 def missed(words: Words, whole: str, share: float) -> str:
-    """Clause on groups that a search may miss, given the smallest share of the whole that it can find."""
+    """Clause on modes that a search may miss, given the smallest share of the whole that it can find."""
     hidden = f"one that the spread of the {words.draws} hides"
-    return f"a {words.group} below {seen_from(share)} of {whole}, or {hidden}, may be missed"
+    return f"a {words.mode} below {seen_from(share)} of {whole}, or {hidden}, may be missed"
 
 
 def seen_from(share: float) -> str:
-    """Percentage, rounded up, from which groups that are clearly apart are seen, given the smallest that can be."""
+    """Percentage, rounded up, from which modes that are clearly apart are seen, given the smallest that can be."""
     return display.at_most(max(share, _RARE), ".0%")
 
 
 def _whereabouts(visited: Visits) -> str:
-    """Name the chains that stay in one group, and the groups that other chains hardly ever visit."""
+    """Name the chains that stay in one mode, and the modes that other chains hardly ever visit."""
     stay = visited.shares > 1 - _NEARLY_NONE
     miss = visited.apart & ~stay.any(axis=1, keepdims=True)
     clauses = []
@@ -310,7 +307,7 @@ def _whereabouts(visited: Visits) -> str:
         for k in np.flatnonzero(where.any(axis=0)).tolist():
             names = [visited.names[c] for c in np.flatnonzero(where[:, k])]
             verb = what.format("s" * (len(names) == 1))
-            clauses.append(f"chain{'s' * (len(names) > 1)} {joined(names)} {verb} the {ordinal(k)} group")
+            clauses.append(f"chain{'s' * (len(names) > 1)} {joined(names)} {verb} the {ordinal(k)} mode")
     return ", ".join(clauses)
 
 
@@ -331,7 +328,7 @@ class Particles(InWords):
         Posterior probability of each particle's region (the draws nearest to it), its Monte Carlo standard error, and
         its effective sample size; below 100 the error is rough.
     mode : xarray.DataArray of shape (particle,), dtype int64
-        The mode, a group of draws, that each particle belongs to. Modes are numbered by weight, the heaviest 0.
+        The mode that each particle belongs to. Modes are numbered by weight, the heaviest 0.
     distance, distance_mcse, distance_ess : float
         Mean loss of the nearest particle over the draws, in the loss's unit, which is a Wasserstein distance if the
         loss is a metric. With its Monte Carlo standard error and effective sample size; below 100 the error is rough.
@@ -345,15 +342,15 @@ class Particles(InWords):
         ``distance`` and ``mcse`` over ``n_particles``, from 1 particle on.
     loss : PartitionLoss
         The loss between partitions.
-    status : {"one group", "several groups", "chains in different groups", "unknown"}
-        Groups of draws found; of independent runs, "chains" are their groups, and groups are kinds of runs. "unknown"
+    status : {"one mode", "several modes", "chains in different modes", "unknown"}
+        Modes found; of independent runs, "chains" are their groups, and modes are kinds of runs. "unknown"
         if there are too few effective draws to distinguish one group from several, if the chains disagree although no
-        second group was found, or if one particle was requested.
+        second mode was found, or if one particle was requested.
     least_share : float
         Share of the draws below which a group cannot be found: 7.4 effective draws. A group below 2% of many draws is
         often missed.
     chains : tuple
-        Names of the chains that stay in different groups.
+        Names of the chains that stay in different modes.
     verdict : str
         The result in words, with a recommendation.
     n_searched : int
@@ -620,15 +617,15 @@ def particles(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> Particles:
-    """Find a few weighted partitions that represent the posterior, and whether its draws form several groups.
+    """Find a few weighted partitions that represent the posterior, and whether it has several modes.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition.
     n_particles : int or "auto"
-        Number of partitions; "auto" takes one for each group of draws, or mode. `verdict`, `status` and `mode` do not
-        depend on this number, except that 1 omits the search for groups.
+        Number of partitions; "auto" takes one for each mode. `verdict`, `status` and `mode` do not
+        depend on this number, except that 1 omits the search for modes.
     loss : str or PartitionLoss, optional
         Any loss between partitions, by default "vi". With a metric, the distance is a Wasserstein distance.
     partition : result object, DataArray or label vector of shape (n_items,), optional
@@ -651,7 +648,7 @@ def particles(
     Returns
     -------
     Particles
-        The partitions with their weights, and a verdict on the groups of draws.
+        The partitions with their weights, and a verdict on the modes.
 
     Raises
     ------
@@ -677,12 +674,12 @@ def particles(
     number.
 
     Particles are separate modes only if a valley, with fewer draws than at either particle, lies between them.
-    Otherwise they divide one mode. A mode is a group of draws, and its particle a representative partition, not the
+    Otherwise they divide one mode. A mode is a set of draws, and its particle a representative partition, not the
     draw of highest posterior density. The rule for valleys is a threshold, not a test with a known error rate. It
-    cannot find a group of fewer than 7.4 effective draws: `least_share` is their share. If the effective sample size
-    is too small to show groups that independent draws would show, the verdict says so. Chains are in different groups
+    cannot find a mode of fewer than 7.4 effective draws: `least_share` is their share. If the effective sample size
+    is too small to show modes that independent draws would show, the verdict says so. Chains are in different modes
     under two conditions. A chain's share of draws in a group differs from the share of the other chains by more than
-    Monte Carlo error, at level 0.01 over all chains and groups. And this share is below 0.05 or above 0.95.
+    Monte Carlo error, at level 0.01 over all chains and modes. And this share is below 0.05 or above 0.95.
 
     Beyond 50 million labels, the search uses a fixed random sample of 10,000 items, as does `path`. Each other item
     then joins the cluster with the largest mean similarity in the draws of the particle's region. Weights, distance and
@@ -706,7 +703,7 @@ def particles(
     array([[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
            [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]], dtype=int32)
     >>> particles.verdict
-    'The draws form two groups: every chain visits both; report them with their weights 0.60 (MCSE 0.019) and 0.40
+    'The draws have two modes: every chain visits both; report them with their weights 0.60 (MCSE 0.019) and 0.40
     (MCSE 0.019).'
     >>> particles.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)

@@ -10,9 +10,7 @@ class Words(NamedTuple):
     draw: str
     chain: str
     posterior: str
-    # A group of draws that a search found; another one than that of the partition.
-    group: str
-    mode: str
+    mode: str  # draws, or runs, around a partition of their own
     # Before "loss": an expectation, or a mean over runs.
     expected: str
     an_expected: str
@@ -59,7 +57,6 @@ DRAWS = Words(
     draw="draw",
     chain="chain",
     posterior="posterior",
-    group="group",
     mode="mode",
     expected="expected",
     an_expected="an expected",
@@ -86,7 +83,6 @@ RUNS = Words(
     draw="run",
     chain="group",
     posterior="runs",
-    group="kind",
     mode="kind",
     expected="mean",
     an_expected="a mean",

@@ -62,7 +62,7 @@ _LOOSE = 0.05  # optimality gap above which a bound is too loose to report
 _ROUNDED = 0.0005  # relative difference of two losses that rounds to 0.0%
 _DISAGREEMENT = (
     "The partition has one cluster because the {draws} disagree on the clusters, not because they have none. A "
-    "search for {group}s of {draws} finds a partition for each {group}, and Binder's loss with a calibrated pair "
+    "search for {mode}s finds a partition for each {mode}, and Binder's loss with a calibrated pair "
     "threshold joins pairs that are co-clustered more often than most."
 )
 _GIVEN_NUMBER = (
@@ -384,7 +384,7 @@ def improbable_number(summary: SummaryRecord) -> Claim:
             f"{loss if abs(change) >= _ROUNDED else f'the same {words.expected} loss'}."
         )
     if best.n_clusters == 1:
-        said.append(_DISAGREEMENT.format(draws=words.draws, group=words.group))
+        said.append(_DISAGREEMENT.format(draws=words.draws, mode=words.mode))
     methods = f" (a number that {_which_have_it(summary)})"
     return Claim(findings=said, methods=methods, status=CONTRADICTED, number=_share(summary), scope=whole_of(summary))
 
@@ -651,55 +651,55 @@ def links(summary: SummaryRecord) -> Claim:
 
 
 def groups(summary: SummaryRecord) -> Claim:
-    """That the draws form one group, or which; a single group is not reported if the chains disagree."""
+    """That the draws have one mode, or which; a single mode is not reported if the chains disagree."""
     found, words, samples = summary.modes, summary.words, summary.draws.samples
     name, why, said = f"other {words.mode}s", "", ""
     if found is None:
         why = "not searched for"
     elif not samples.has_errors:
-        why = f"too few {words.draws}{f' in a {words.chain}' if samples.series else ''} to find {words.group}s"
+        why = f"too few {words.draws}{f' in a {words.chain}' if samples.series else ''} to find {words.mode}s"
     elif found.n_particles > 1:
-        return _several_groups(summary, found)
+        return _several_modes(summary, found)
     elif found.stopped and found.status == "unknown":
         why = f"unknown: the search {display.ended(found.stopped, 'was')}"
     elif summary.diagnosis.status == "disagree":
         why = f"one or several: undecided, because the {words.chains} do not agree"
     elif found.status == "unknown":
-        why = f"too few effective {words.draws} to distinguish one {words.group} from several"
+        why = f"too few effective {words.draws} to distinguish one {words.mode} from several"
     if found is None or why:
         is_told = found is not None and samples.has_errors and found.status == "unknown"
         return Claim(name, why, [found.verdict] if found and is_told else [], status=NOT_ASSESSED, scope=why)
     limit, scope = found.least_share, _draws_searched(found, summary.draws.n_draws)
     unseen = missed(words, whole_of(summary), limit)
-    said = f"A search for {words.group}s on {scope} found no second {words.group}; {unseen}."
+    said = f"A search for {words.mode}s on {scope} found no second {words.mode}; {unseen}."
     line = f"none found above {seen_from(limit)} ({scope} searched)"
     return Claim(name, line, [said], said, status=ESTIMATED, number=1, limit=limit, scope=scope)
 
 
 def _draws_searched(found: Particles, total: int) -> str:
-    """Number of draws in the search for groups, of how many."""
+    """Number of draws in the search for modes, of how many."""
     number, draws = found.n_draws_searched, found.words.draws
     return f"all {total:,} {draws}" if number == total else f"{number:,} of {total:,} {draws}"
 
 
-def _several_groups(summary: SummaryRecord, found: Particles) -> Claim:
-    """Weights of the groups with errors, and how their partitions differ from the consensus."""
+def _several_modes(summary: SummaryRecord, found: Particles) -> Claim:
+    """Weights of the modes with errors, and how their partitions differ from the consensus."""
     own, findings = alone(summary.partition.labels.values), [found.verdict]
-    for group, labels in named_groups(summary):
+    for mode, labels in named_modes(summary):
         changes = differences_in_words(own, labels, cluster_names(summary.partition, own))
         if (more := len(changes) - _MOST_CHANGES) > 0:
             changes[_MOST_CHANGES:] = [f"there {'is' if more == 1 else 'are'} {counted(more, 'further change')}"]
-        other = f"In the partition of {group}, {'; '.join(changes)}."
-        findings.append(other if changes else f"The partition of {group} is the partition above.")
+        other = f"In the partition of {mode}, {'; '.join(changes)}."
+        findings.append(other if changes else f"The partition of {mode} is the partition above.")
     weights = found.weights.values
     shares = display.joined([display.percent(weight) for weight in weights])
     unit, words = found.loss.unit, summary.words
     draws, name = words.draws, f"other {words.mode}s"
-    line = f"{weights.size} {words.group}s, with {shares} of {whole_of(summary)}"
+    line = f"{weights.size} {words.mode}s, with {shares} of {whole_of(summary)}"
     is_whole = (found.n_searched, found.n_draws_searched) == (summary.draws.n_items, summary.draws.n_draws)
     of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
     methods = (
-        f"The {draws} form {weights.size} {words.group}s with few {draws} between them. The "
+        f"The {draws} have {weights.size} {words.mode}s with few {draws} between them. The "
         f"{words.either('posterior was', 'runs were')} also represented by one partition for each, nearest to "
         f"{words.either('it', 'them')} in Wasserstein distance "
         "[balocchi2025]. Their weights are "
@@ -709,26 +709,26 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Claim:
         f"and the mean distance is {display.quantity(found.distance, unit, 3)} ({display.short_name_of(found.loss)})"
         f"{of_one * is_whole}."
     )
-    if found.status == "chains in different groups":
+    if found.status == "chains in different modes":
         stay = words.either(f"{_who_stays(found)} not mix between them", "the groups are of different kinds")
         line, methods = f"{line}; {stay}", ""
     return Claim(name, line, findings, methods, status=CONTRADICTED, number=weights.size)
 
 
 def _who_stays(found: Particles) -> str:
-    """Chains that stay in some groups or hardly ever visit one, and their verb."""
+    """Chains that stay in some modes or hardly ever visit one, and their verb."""
     if len(found.chains) == found.by_chain.shape[0]:
         return "the chains do"
     several, names = len(found.chains) > 1, display.listed(list(found.chains), _MOST_NAMED)
     return f"chain{'s' * several} {names} do{'es' * (not several)}"
 
 
-def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
-    """Name with share, and partition, of each group of draws; none of a single group."""
-    found, group = summary.modes, summary.words.group
+def named_modes(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
+    """Name with share, and partition, of each mode; none of a single mode."""
+    found, mode = summary.modes, summary.words.mode
     if found is not None and found.n_particles > 1:
         for k, (weight, labels) in enumerate(zip(found.weights.values, found.partitions.values, strict=True)):
-            yield f"the {display.ordinal(k)} {group} ({display.percent(weight)} of {whole_of(summary)})", labels
+            yield f"the {display.ordinal(k)} {mode} ({display.percent(weight)} of {whole_of(summary)})", labels
 
 
 def more_draws(summary: SummaryRecord) -> Claim:
@@ -936,14 +936,14 @@ def omissions(summary: SummaryRecord) -> Claim:
         some = [f"{found.n_searched:,} items, chosen at random"] * (found.n_searched < n)
         some += [_draws_searched(found, summary.draws.n_draws)] * (found.n_draws_searched < summary.draws.n_draws)
         if some:
-            sentences.append(f"Further {words.group}s of {words.draws} were searched for on {display.joined(some)}.")
+            sentences.append(f"Further {words.mode}s were searched for on {display.joined(some)}.")
     return Claim("left out", " ".join(sentences), sentences, " ".join(sentences))
 
 
 def _ended_early(summary: SummaryRecord) -> Iterator[str]:
     """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
     found, other, cut, words = summary.modes, summary.alternative, summary.cut, summary.words
-    groups = f"further {words.group}s of {words.draws}"
+    groups = f"further {words.mode}s"
     if by := _BY[stopped(summary.partition)]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
     by = "" if other is None else _BY[stopped(other)]

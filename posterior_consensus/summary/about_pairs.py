@@ -21,7 +21,7 @@ from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.references import with_references
 
 _LARGE = 10  # clusters of this size and above are counted together
-_HALF = 0.5  # mean probability to the rest of its cluster below which a record is ambiguous
+_HALF = 0.5  # mean probability to the rest of its cluster below which a record is uncertain
 _UNSURE = 0.9  # expected precision, by products of odds, below which a finding gives the next step
 _MOST_NAMED = 6
 _NOT_KNOWN = "not known to be non-matches"
@@ -88,8 +88,8 @@ def components(summary: PairsRecord, counts: Counts) -> Claim:
     finding = (
         f"Probabilities above {summary.tau:.3g} link the records into {counted(linked, 'component')} of two records or "
         f"more. {counted(split, 'component')} {'is' if split == 1 else 'are'} in several clusters: connected "
-        f"components, which join all that is linked, would put {sizes[widest]:,} records into one cluster that are in "
-        f"{parts[widest]:,} here."
+        f"components, which join all that is linked, would make one cluster of {sizes[widest]:,} records that form "
+        f"{parts[widest]:,} clusters here."
     )
     return Claim("components", line, [finding], number=linked)
 
@@ -228,9 +228,9 @@ def against(summary: PairsRecord, counts: Counts) -> Claim:
     return Claim("against scores", line, [finding], number=joined + separated)
 
 
-def ambiguous(summary: PairsRecord, counts: Counts) -> Claim:
+def uncertain(summary: PairsRecord, counts: Counts) -> Claim:
     """Records with a low mean probability to the rest of their cluster."""
-    names = ambiguous_records(summary)
+    names = uncertain_records(summary)
     if not names.size:
         return Claim()
     has, own = ("has", "its") if names.size == 1 else ("have", "their")
@@ -241,7 +241,7 @@ def ambiguous(summary: PairsRecord, counts: Counts) -> Claim:
     return Claim("uncertain records", said, [f"{said}."], number=names.size)
 
 
-def ambiguous_records(summary: PairsRecord) -> npt.NDArray[Any]:
+def uncertain_records(summary: PairsRecord) -> npt.NDArray[Any]:
     """Names of the records whose mean probability to the rest of their cluster is below a half, the smallest first."""
     similarity = own_in(summary.records, "similarity").values
     order = np.argsort(similarity, kind="stable")
@@ -285,7 +285,7 @@ def _other_decision(increase: float, exact: bool) -> str:
 
 _TOPICS: tuple[Callable[[PairsRecord, Counts], Claim], ...] = (
     *(clusters, components, scored, unscored, threshold, expected_loss, optimality, precision, left_out, against),
-    *(ambiguous, constraints, review),
+    *(uncertain, constraints, review),
 )
 
 

@@ -112,7 +112,7 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
         return any(one.interrupted for one in self.values())
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each layer: numbers of items, clusters, groups, misplaced items, losses, and status of chains.
+        """A row for each layer: numbers of items, clusters, modes, misplaced items, losses, and status of chains.
 
         Layers of runs have their number of runs and their stability in place of the status, and those with noise the
         number of items of noise.
@@ -126,7 +126,7 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
                 "mcse": one.partition.mcse,
                 "radius": one.ball.radius,
                 "misplaced": one.items.misplaced,
-                "groups": _n_groups(one),
+                "modes": _n_modes(one),
                 "chains": one.diagnosis.status,
             }
             for one in self.values()
@@ -445,8 +445,8 @@ def _diagnosed(clock: Clock, layers: Layers, loss: str | PartitionLoss) -> Diagn
     return diagnose_within(clock.part(_DIAGNOSIS), layers.joint(), None, layers=layers, loss=loss)
 
 
-def _n_groups(summary: Summary) -> float:
-    """Number of groups of draws; NaN if they were not searched for, or one cannot be told from several."""
+def _n_modes(summary: Summary) -> float:
+    """Number of modes; NaN if they were not searched for, or one cannot be told from several."""
     found = summary.modes
     if found is None or (found.n_particles == 1 and found.status == "unknown"):
         return np.nan
@@ -456,7 +456,7 @@ def _n_groups(summary: Summary) -> float:
 def summarize_layers(
     layers: Layers, clock: Clock, options: dict[str, Any], searched: dict[str, Any], *, prob: float, modes: bool
 ) -> LayersSummary:
-    """Search in each layer, compare the layers, and compute the rest of each layer, in whose names clusters go on.
+    """Search in each layer, compare the layers, and compute the rest of each layer; a cluster keeps its name.
 
     `options` are those of the search, `searched` seed and progress bar of every search.
     """

@@ -114,7 +114,7 @@ def summarize(
     weights, log_weights : array_like, optional
         Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     modes : bool
-        Whether to search for further modes: groups of draws, each around a partition of its own.
+        Whether to search for further modes: draws, each around a partition of its own.
     seconds : float, optional
         Time limit. With one, the result depends on the machine. The search gets half of the time left after reading the
         draws, and each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out`

@@ -54,7 +54,7 @@ class Summary(SummaryRecord):
         `partition` was not requested and has a posterior probability below 5%, and time is left. Its clusters are named
         like the clusters of `partition` matched to them, other clusters get new names.
     modes : Particles or None
-        Groups of draws under the ball's loss: one partition, or one for each of two or three groups. The search uses
+        Modes under the ball's loss: one partition, or one for each of two or three modes. The search uses
         about 500 draws, evenly spaced in each chain or in the cumulative weights, and a sample of the items if there
         are many. :func:`particles` searches longer, on all draws. None if not requested, or if no time was left.
     observed : xarray.DataArray or None

@@ -196,7 +196,7 @@ def test_groups_found_before_an_early_end_may_not_be_all(monkeypatch):
 
     monkeypatch.setattr(ParticleSearch, "one_more", then_halted)
     found = particles(draws)
-    assert found.n_particles == 2 and found.status == "several groups" and "may be more" in found.verdict
+    assert found.n_particles == 2 and found.status == "several modes" and "may be more" in found.verdict
 
 
 def of_three_answers():
@@ -213,23 +213,23 @@ def of_rare_changes():
 
 
 TOLD = {  # draws, number of particles asked, their modes, status, and the chains it names
-    "all chains visit two": (lambda: chains_of(0.6, 0.6, 0.6, 0.6), "auto", [0, 1], "several groups", ()),
-    "all chains visit three": (lambda: of_three_answers()[:2], "auto", [0, 1, 2], "several groups", ()),
+    "all chains visit two": (lambda: chains_of(0.6, 0.6, 0.6, 0.6), "auto", [0, 1], "several modes", ()),
+    "all chains visit three": (lambda: of_three_answers()[:2], "auto", [0, 1, 2], "several modes", ()),
     "chains stay": (
         lambda: array(chains_of(1, 0, 1), CHAINS, chain=list("abc")),
         "auto",
         [0, 1],
-        "chains in different groups",
+        "chains in different modes",
         ("a", "b", "c"),
     ),
-    "one chain stays": (lambda: chains_of(0.5, 0.5, 0), "auto", [0, 1], "chains in different groups", (2,)),
-    "one chain misses": (of_three_answers, "auto", [0, 1, 2], "chains in different groups", (2,)),
-    "one chain alone": (lambda: chains_of(0.5), "auto", [0, 1], "several groups", ()),
-    "shares differ": (lambda: chains_of(0.3, 0.8, 0.6, length=300), "auto", [0, 1], "several groups", ()),
-    "few effective draws": (of_rare_changes, "auto", [0, 1], "several groups", ()),
-    "one mode": (lambda: chains_of(1, 1, noise=0.1), "auto", [0], "one group", ()),
-    "one mode, divided": (lambda: chains_of(1, 1, noise=0.1), 3, [0, 0, 0], "one group", ()),
-    "two modes, divided": (lambda: chains_of(0.6, 0.6, noise=0.1), 4, [0, 1, 0, 1], "several groups", ()),
+    "one chain stays": (lambda: chains_of(0.5, 0.5, 0), "auto", [0, 1], "chains in different modes", (2,)),
+    "one chain misses": (of_three_answers, "auto", [0, 1, 2], "chains in different modes", (2,)),
+    "one chain alone": (lambda: chains_of(0.5), "auto", [0, 1], "several modes", ()),
+    "shares differ": (lambda: chains_of(0.3, 0.8, 0.6, length=300), "auto", [0, 1], "several modes", ()),
+    "few effective draws": (of_rare_changes, "auto", [0, 1], "several modes", ()),
+    "one mode": (lambda: chains_of(1, 1, noise=0.1), "auto", [0], "one mode", ()),
+    "one mode, divided": (lambda: chains_of(1, 1, noise=0.1), 3, [0, 0, 0], "one mode", ()),
+    "two modes, divided": (lambda: chains_of(0.6, 0.6, noise=0.1), 4, [0, 1, 0, 1], "several modes", ()),
     "not searched for": (lambda: chains_of(0.5, 0.5), 1, [0], "unknown", ()),
 }
 
@@ -261,7 +261,7 @@ def test_few_effective_draws_cannot_tell_and_say_what_separates_them(number, app
 def test_chains_that_disagree_have_no_one_mode(rng, approved):
     """Chains that put one item into different clusters: too near for two modes, and no single one that both sample."""
     draws = around(rng, np.repeat(np.arange(3), 8), 800, 0.1).reshape(2, 400, 24)
-    assert particles(draws).status == "one group"
+    assert particles(draws).status == "one mode"
     draws[..., 0] = rng.random((2, 400)) < np.array([[0.2], [0.8]])
     found = particles(draws)
     assert found.n_particles == 1 and found.status == "unknown" and found.chains == ()

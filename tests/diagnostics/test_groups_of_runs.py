@@ -6,6 +6,7 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.diagnostics import groups as implementation
 from posterior_consensus.diagnostics.chance import mean_chance
+from posterior_consensus.results import display
 from tests import reference
 
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -90,7 +91,8 @@ def test_one_group_has_a_mean_distance_and_no_test(rng):
     assert found.spread.distance == pytest.approx(distances.sum() / (12 * 11))
     unseen = mean_chance(pc.as_runs(labels), pc.vi()) * 2 / 12**2 / 16  # every run is another partition
     assert found.spread.distance_mcse == pytest.approx(np.sqrt(11 * np.var(without) + unseen**2))
-    assert f"{found.spread.distance:.3g} bits" in found.verdict
+    distance, error = display.rounded(found.spread.distance, found.spread.distance_mcse)
+    assert f"{distance} bits (SE {error})" in found.verdict
 
 
 def test_too_few_runs_and_equal_runs(rng):
@@ -105,7 +107,7 @@ def test_kinds_of_runs(rng):
     groups = some_runs(rng, FOUR, 15, 0.05), some_runs(rng, np.roll(FOUR // 2, 5), 25, 0.05)
     both = np.concatenate(groups)
     found = pc.particles(pc.as_runs(both), **QUIET)
-    assert (found.status, found.n_particles, found.chains) == ("several groups", 2, ())
+    assert (found.status, found.n_particles, found.chains) == ("several modes", 2, ())
     np.testing.assert_allclose(found.weights, [25 / 40, 15 / 40])
     errors = [np.sqrt(np.var(np.arange(40) < n, ddof=1) / 40) for n in (25, 15)]
     assert np.all(found.weights_mcse.values >= np.array(errors) - 1e-12)
@@ -113,13 +115,13 @@ def test_kinds_of_runs(rng):
     np.testing.assert_array_equal(found.assignment, [1] * 15 + [0] * 25)
     names = ["first"] * 15 + ["second"] * 25
     apart = pc.particles(pc.as_runs(both, groups=names), **QUIET)
-    assert (apart.status, apart.chains) == ("chains in different groups", ("first", "second"))
+    assert (apart.status, apart.chains) == ("chains in different modes", ("first", "second"))
     np.testing.assert_allclose(apart.by_chain, [[0, 1], [1, 0]])
     mixed = pc.particles(pc.as_runs(both, groups=["a", "b"] * 20), **QUIET)
-    assert (mixed.status, mixed.chains) == ("several groups", ()) and "Every group has both" in mixed.verdict
+    assert (mixed.status, mixed.chains) == ("several modes", ()) and "Every group has both" in mixed.verdict
 
 
-@pytest.mark.parametrize(("n_runs", "status"), [(3, "unknown"), (12, "unknown"), (15, "one group")])
+@pytest.mark.parametrize(("n_runs", "status"), [(3, "unknown"), (12, "unknown"), (15, "one mode")])
 def test_one_kind_of_runs_is_found_from_fifteen_on(rng, n_runs, status):
     found = pc.particles(pc.as_runs(some_runs(rng, FOUR, n_runs)), **QUIET)
     assert (found.status, found.n_particles) == (status, 1)

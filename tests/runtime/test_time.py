@@ -51,14 +51,14 @@ def test_no_time_leaves_out_what_can_be_and_says_so(still, tmp_path):
     for part in (
         "search was stopped by the time limit",
         "No certificate",
-        "No search for further groups of draws",
+        "No search for further modes",
         compared,
     ):
         assert any(part in sentence for sentence in sentences), part
     for text in (summary.methods_text(), str(summary)):
         assert all(sentence in " ".join(text.split()) for sentence in sentences)
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "No search for further groups of draws was made" in report
+    assert "No search for further modes was made" in report
     again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.cut == summary.cut and again.modes is None and again.findings() == summary.findings()
     assert json.loads(json.dumps(summary_as_json(summary)))["modes"] is None
@@ -73,7 +73,7 @@ def test_time_enough_changes_nothing():
 def test_modes_are_left_out_if_that_is_asked():
     summary = pc.summarize(two_modes(), modes=False, **QUIET)
     assert summary.modes is None and summary.cut == () and "modes" not in summary.seconds
-    assert summary.left_out() == ["No search for further groups of draws was made, as requested."]
+    assert summary.left_out() == ["No search for further modes was made, as requested."]
     assert "not searched for" in str(summary)
     assert pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws).modes is None
 
@@ -121,7 +121,7 @@ def test_groups_are_searched_for_on_all_draws_that_are_said_to_be_searched(monke
     monkeypatch.setattr(ParticleSearch, "one_more", looking)
     summary = pc.summarize(varied(), **QUIET)
     np.testing.assert_array_equal(summary.modes.partitions[0], summary.partition.labels)
-    assert summary.modes.n_particles == 1 and summary.modes.status == "one group"
+    assert summary.modes.n_particles == 1 and summary.modes.status == "one mode"
     assert numbers == [(1, summary.modes.n_draws_searched), (2, summary.modes.n_draws_searched)]
 
 

@@ -147,7 +147,7 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(short_summary):
     assert len(short_summary.left_out()) == 5
     for text in (str(short_summary), " ".join(short_summary.findings()), short_summary.methods_text()):
         words = " ".join(text.split())
-        assert "pairs of 30 items" in words and "Further groups of draws were searched for on 30" in words
+        assert "pairs of 30 items" in words and "Further modes were searched for on 30" in words
     restored = pc.results.Summary.from_dataset(short_summary.to_dataset(), short_summary.draws)
     assert restored.left_out() == short_summary.left_out()
 

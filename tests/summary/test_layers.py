@@ -110,7 +110,7 @@ def test_it_prints_on_one_screen_with_what_changes(summary):
 def test_findings_say_of_which_layers_they_are(summary):
     chains, change, left_out = summary.findings()  # the chains are short
     assert "the clustering changed between 1936 and 1940: the effective sample size is 45" in change
-    assert left_out == "No search for further groups of draws was made, as requested." and "layer" in chains
+    assert left_out == "No search for further modes was made, as requested." and "layer" in chains
     stuck = posterior().where(posterior()["year"] < 1940, xr.DataArray([0.0, 1.0], dims="chain") * (posterior() > 0))
     found = pc.summarize(pc.as_layers(stuck, layer_dim="year"), **QUIET)
     assert found.findings()[0].endswith("the chains disagree in 1 of 3 layers: year 1940.")

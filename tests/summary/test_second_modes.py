@@ -41,7 +41,7 @@ def test_weights_of_modes_are_those_of_the_draws(two):
     expected = np.mean(two.draws.labels[:, 0] == two.draws.labels[:, 15])  # 0.7, up to noise
     np.testing.assert_allclose(two.modes.weights[0], expected, atol=0.05)
     np.testing.assert_array_equal(two.modes.partitions[0], FIRST)
-    assert two.seconds.keys() >= {"modes"} and summary_as_json(two)["modes"]["status"] == "several groups"
+    assert two.seconds.keys() >= {"modes"} and summary_as_json(two)["modes"]["status"] == "several modes"
     assert len(summary_as_json(two)["modes"]["labels"]) == 2
     again = pc.results.Summary.from_dataset(two.to_dataset(), two.draws)
     assert again.findings() == two.findings() and again.modes.status == two.modes.status
@@ -109,12 +109,12 @@ def test_the_finding_gives_the_reason_of_the_line(independent, monkeypatch):
 def test_the_report_shows_the_modes(two, still, tmp_path):
     page = two.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     section = page[page.index(">Further answers</h2>") :]
-    assert "of the second group" in page and section.index("<table") < section.index("The partitions of the groups")
+    assert "of the second mode" in page and section.index("<table") < section.index("The partitions of the modes")
 
 
 def test_chains_in_different_modes_are_named_and_not_reported():
     summary = summary_of(2, np.repeat([[0, 0, 1, 1]], 150, axis=0).T)
-    assert summary.modes.status == "chains in different groups"
+    assert summary.modes.status == "chains in different modes"
     said = " ".join(summary.findings()).lower()  # the two weigh the same, so that either may be the first
     assert all(words in said for words in ("chains 0 and 1", "chains 2 and 3", "not estimate probabilities"))
     assert "Wasserstein" not in summary.methods_text() and "do not mix" in " ".join(str(summary).split())

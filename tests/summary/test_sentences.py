@@ -154,7 +154,7 @@ def test_every_loss_is_cited_and_has_an_entry(summary):
 
 
 def test_chains_that_disagree_have_no_single_mode_to_report(summary):
-    assert "search for groups on" in summary.methods_text()
+    assert "search for modes on" in summary.methods_text()
     apart = replace(summary, diagnosis=replace(summary.diagnosis, status="disagree"))
     assert "search for groups on" not in apart.methods_text()
 

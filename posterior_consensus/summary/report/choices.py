@@ -1,4 +1,4 @@
-"""Partitions offered in the report: those of groups of draws, and partitions along two sliders."""
+"""Partitions offered in the report: those of modes, and partitions along two sliders."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.plots.frame import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.summary.about_draws import expectation, named_groups
+from posterior_consensus.summary.about_draws import expectation, named_modes
 from posterior_consensus.summary.record import SummaryRecord, some_draws
 
 _MOST_LABELS = 2_000_000  # items times draws beyond which the slider for the number of clusters is left out
@@ -36,8 +36,8 @@ class Choice(NamedTuple):
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, beginning with the reported partition, and sentences on omissions."""
     draws, own = some_draws(summary.draws), alone(summary.partition.labels.values)
-    of_groups = (Choice("mode", k + 1.0, labels, name) for k, (name, labels) in enumerate(named_groups(summary)))
-    choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *of_groups], list[str]()
+    of_modes = (Choice("mode", k + 1.0, labels, name) for k, (name, labels) in enumerate(named_modes(summary)))
+    choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *of_modes], list[str]()
     missing = list[str]()
     few, words = summary.partition.n_clusters <= _MOST_CLUSTERS, summary.words
     for name, along, fits in (

@@ -89,9 +89,9 @@ _OF_DRAWS = (
     ),
     Term("pair threshold", "The {similarity} above which two items should share a cluster.", "pair threshold"),
     Term(
-        "{group}s of {draws}",
-        "Parts of the {posterior} around partitions of their own; the weight of a {group} is its share of the {draws}.",
-        "{group}s? of {draws}|{group}s are",
+        "{mode}s",
+        "Parts of the {posterior} around partitions of their own; the weight of a {mode} is its share of the {draws}.",
+        r"\b{mode}s?\b",
     ),
     Term("link", "Two items that are in one cluster.", r"\blinks?\b"),
     Term(

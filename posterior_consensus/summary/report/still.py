@@ -116,7 +116,7 @@ def of_modes(summary: SummaryRecord) -> str:
     if summary.modes is None or summary.modes.n_particles == 1:
         return ""
     words = summary.words
-    text = f"The partitions of the {words.group}s of {words.draws}, with their weights."
+    text = f"The partitions of the {words.mode}s, with their weights."
     return spoken_table(summary, summary.modes.to_dataframe()) + figure(plot_particles, summary.modes, text=text)
 
 
