@@ -25,6 +25,7 @@ else:
 
 MOST_NAMED = 12  # clusters named in a legend
 ERRORS = 2.0  # standard errors that a bar reaches to either side
+_MOST_TOGETHER = 4  # names at the common end of lines, after the first
 _CHARACTER = 0.55  # of the font's size: mean width of a character of a title
 
 
@@ -64,7 +65,7 @@ def mark_limit(ax: Axes, value: float, label: str, along: Literal["x", "y"] = "x
     box = {"facecolor": ax.get_facecolor(), "alpha": 0.7, "linewidth": 0.0, "pad": 1.0}
     style: dict[str, Any] = {"fontsize": "small", "textcoords": "offset points", "bbox": box, "parse_math": False}
     if along == "x":
-        place = {"xytext": (-3 if beyond else 3, -3 if at else 3), "xycoords": ax.get_xaxis_transform()}
+        place: dict[str, Any] = {"xytext": (-3 if beyond else 3, -3 if at else 3), "xycoords": ax.get_xaxis_transform()}
         ax.annotate(
             label, (value, at), ha="right" if beyond else "left", va="top" if at else "bottom", **place, **style
         )
@@ -77,19 +78,27 @@ def mark_limit(ax: Axes, value: float, label: str, along: Literal["x", "y"] = "x
 
 def name_ends(ax: Axes) -> None:
     """Write the names of lines next to their ends; lines that end together share a name."""
-    high, room = ax.get_ylim()[1] - ax.get_ylim()[0], 1.2 * font_of_names() / extent(ax)[1]
-    lines = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda line: float(line[0].get_ydata()[-1]))
+    low, high = ax.get_ylim()
+    room = 1.2 * font_of_names() / extent(ax)[1] * (high - low)
     names, ends = list[str](), list[float]()
-    for line, name in lines:
-        end = float(line.get_ydata()[-1])
-        if ends and end - ends[-1] < room * high:
-            names[-1] += f"\n{name}" if names[-1].count("\n") < 3 else ""
+    for line in sorted(ax.lines, key=_end):
+        name, end = str(line.get_label()), _end(line)
+        if name.startswith("_"):
+            continue
+        if ends and end - ends[-1] < room:
+            n_above = names[-1].count("\n")
+            names[-1] += f"\n{name}" if n_above < _MOST_TOGETHER else "\n…" * (n_above == _MOST_TOGETHER)
         else:
             names.append(name)
             ends.append(end)
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "va": "bottom", "parse_math": False}
     for name, end in zip(names, ends, strict=True):
         ax.annotate(name, (1.0, end), (5, -0.5 * font_of_names()), ax.get_yaxis_transform(), **style)
+
+
+def _end(line: Any) -> float:
+    """Height of the last point of a line."""
+    return float(line.get_ydata()[-1])
 
 
 def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **style: Any) -> None:

@@ -117,8 +117,8 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     ax.set_xlim(-_MARGIN, len(shown) - 1 + _MARGIN)
     largest = comparison.largest_change
     if largest is not None:
-        ends = (shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after))
-        grammar.mark_limit(ax, sum(ends) / 2, "")
+        at_both = [shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after)]
+        grammar.mark_limit(ax, sum(at_both) / 2, "")
     _say_largest(ax, comparison)
     _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])

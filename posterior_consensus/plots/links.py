@@ -170,7 +170,14 @@ def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, e
 
 def _draw_decided(ax: Axes, x: Floats, y: Positions, joined: Flags, marker: str = "o") -> None:
     """Plot points of pairs, filled if the partition joins them."""
-    style = {"s": 26, "edgecolors": ink(), "linewidths": 1.0, "marker": marker, "clip_on": False, "zorder": 2}
+    style: dict[str, Any] = {
+        "s": 26,
+        "edgecolors": ink(),
+        "linewidths": 1.0,
+        "marker": marker,
+        "clip_on": False,
+        "zorder": 2,
+    }
     for own, face in ((joined, ink()), (~joined, "none")):
         ax.scatter(x[own], y[own], facecolors=face, **style)
 

@@ -346,6 +346,6 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
         ax.set_xlim(0.5, numbers[-1] + 0.5)
         frame.tick_integers(ax.xaxis)
     grammar.add_legend(grid[1], loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
-    most, before = (counted(int(table[name].idxmax()), name[:-1]) for name in ("clusters", "components"))
+    most, before = (counted(int(numbers[table[name].argmax()]), name[:-1]) for name in ("clusters", "components"))
     grammar.say(grid[0], f"most often {most} after merging, of {before}")
     return grid
