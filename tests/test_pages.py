@@ -29,7 +29,7 @@ PLAIN = {*"raise rise arise precise surprise promise advise irise schmeise".spli
 OF_OTHER_PROGRAMS = re.compile(
     r"""["'](?:\w+ ){0,2}center(?: \w+)?["']|(?:align-items|text-align): center|\w+_center\b|center_\w+"""
     r"""|[( ]centers[=)]|(?:nearest_|n_|sc\.pp\.)neighbors|\\centering\b|"flavor"|flavor=|visualisations"""
-    r"""|_maximisation\b|/4688-[-a-z]+"""
+    r"""|_maximisation|/4688-[-a-z]+"""
 )
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 WIDTH = 120

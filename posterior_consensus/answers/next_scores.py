@@ -26,7 +26,7 @@ class NextScores(NamedTuple):
     decrease: Floats  # expected decrease of the loss for each pair scored, divided by the loss's scale
 
 
-class _Sums(NamedTuple):
+class _ScoredSums(NamedTuple):
     """Scored pairs between a set of records and a cluster, for many of both."""
 
     one: Integers  # number of the set
@@ -35,18 +35,18 @@ class _Sums(NamedTuple):
     scores: Floats  # their sum
 
     @classmethod
-    def of(cls, one: Integers, other: Integers, values: Floats) -> _Sums:
+    def of(cls, one: Integers, other: Integers, values: Floats) -> _ScoredSums:
         """Sum the scores of pairs from their sets and clusters."""
         n_clusters = int(other.max(initial=0)) + 1
         keys, which = np.unique(one.astype(np.int64) * n_clusters + other, return_inverse=True)
         return cls(*np.divmod(keys, n_clusters), np.bincount(which), np.bincount(which, values))
 
-    def take(self, at: npt.NDArray[np.bool_]) -> _Sums:
+    def take(self, at: npt.NDArray[np.bool_]) -> _ScoredSums:
         """Some of the sets and clusters."""
-        return _Sums(*(column[at] for column in self))
+        return _ScoredSums(*(column[at] for column in self))
 
 
-class _Changes(NamedTuple):
+class _Joins(NamedTuple):
     """Records that would be joined to a cluster if the pairs without a score between them match."""
 
     group: Integers  # group of records that moves; -1 for a whole cluster
@@ -56,9 +56,9 @@ class _Changes(NamedTuple):
     probability: Floats
     decrease: Floats
 
-    def take(self, at: Positions) -> _Changes:
+    def take(self, at: Positions) -> _Joins:
         """Some of the changes."""
-        return _Changes(*(column[at] for column in self))
+        return _Joins(*(column[at] for column in self))
 
 
 def next_scores(source: ScoredPairs, loss: PartitionLoss, labels: Labels, n: int) -> NextScores:
@@ -67,11 +67,11 @@ def next_scores(source: ScoredPairs, loss: PartitionLoss, labels: Labels, n: int
     No pairs are listed but those of the best changes. Raises ValueError if constraints contradict each other.
     """
     groups = source.groups()
-    changes = _changes(source, loss, labels, groups)
+    changes = _joins(source, loss, labels, groups)
     order = np.lexsort((changes.cluster, changes.own, changes.group, -changes.decrease))
     enough = int(np.searchsorted(np.cumsum(changes.n_unscored[order]), _WAYS * n))
     changes = changes.take(order[: enough + 1])
-    in_groups, in_clusters = _members(groups), _members(labels)
+    in_groups, in_clusters = _records_of(groups), _records_of(labels)
     ends, number = [np.empty((2, 0), np.int64)], [np.empty(0, np.int64)]
     for at, (group, own, cluster, n_unscored, *_) in enumerate(zip(*changes, strict=True)):
         those, others = in_clusters(own) if group < 0 else in_groups(group), in_clusters(cluster)
@@ -88,13 +88,13 @@ def next_scores(source: ScoredPairs, loss: PartitionLoss, labels: Labels, n: int
     return NextScores(*np.divmod(keys[first], source.n_items), found.probability, found.decrease)
 
 
-def _changes(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: npt.NDArray[np.int32]) -> _Changes:
+def _joins(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: npt.NDArray[np.int32]) -> _Joins:
     """Moves of groups, and unions of clusters, between which some pairs are scored and some are not."""
     first, second, values = source.pairs
     between = groups[first] != groups[second]
     first, second, values = first[between], second[between], values[between]
     both_ways = np.append(first, second), np.append(second, first)
-    linked = _Sums.of(groups[both_ways[0]], labels[both_ways[1]], np.tile(values, 2))
+    linked = _ScoredSums.of(groups[both_ways[0]], labels[both_ways[1]], np.tile(values, 2))
     sizes, records = np.bincount(groups), np.bincount(labels)
     cluster_of = np.empty(sizes.size, np.int64)
     cluster_of[groups] = labels
@@ -106,9 +106,9 @@ def _changes(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: n
     weight[within.one] += both * (within.scores - source.unscored * within.scored)
     apart = labels[first] != labels[second]
     clusters = np.sort(np.stack([labels[first[apart]], labels[second[apart]]]), axis=0)
-    unions = _Sums.of(*clusters, values[apart])
+    unions = _ScoredSums.of(*clusters, values[apart])
     n_groups, n_moves = sizes.size, moves.one.size
-    sums = _Sums(*(np.concatenate(columns) for columns in zip(moves, unions, strict=True)))
+    sums = _ScoredSums(*(np.concatenate(columns) for columns in zip(moves, unions, strict=True)))
     n_pairs = np.append(sizes[moves.one], records[unions.one]) * records[sums.other]
     n_unscored = n_pairs - sums.scored
     gain = both * (sums.scores + n_unscored) - joining * n_pairs
@@ -117,7 +117,7 @@ def _changes(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: n
     ends = np.append(moves.one, n_groups + unions.one), n_groups + sums.other
     gains = np.flatnonzero((gain > 0) & (n_unscored > 0) & ~forbidden.at(*ends))
     probability = sums.scores / sums.scored
-    return _Changes(
+    return _Joins(
         group=np.append(moves.one, np.full(unions.one.size, -1)),
         own=np.append(cluster_of[moves.one], unions.one),
         cluster=sums.other,
@@ -127,7 +127,7 @@ def _changes(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: n
     ).take(gains)
 
 
-def _members(labels: npt.NDArray[np.int32]) -> Callable[[int], Positions]:
+def _records_of(labels: npt.NDArray[np.int32]) -> Callable[[int], Positions]:
     """Positions of the records with a label, by the label."""
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(int(labels.max()) + 2))

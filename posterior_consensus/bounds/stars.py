@@ -115,7 +115,7 @@ def _best_of_parts(
 def _enumerated(part: Component) -> npt.NDArray[np.int32]:
     """First member of each one's cluster in the best partition of few groups."""
     clusters = np.empty(part.n_groups, np.int32)
-    components.solve_components(0, 1, np.array([0, part.n_groups]), *part, clusters)
+    components.solve_components(0, 1, np.array([0, part.n_groups]), tuple(part), clusters)
     return clusters
 
 

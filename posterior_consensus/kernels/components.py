@@ -14,12 +14,7 @@ def solve_components(
     first: int,
     last: int,
     starts: np.ndarray,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    excess: np.ndarray,
-    sizes: np.ndarray,
-    default: float,
-    limit: float,
+    component: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float],
     clusters: np.ndarray,
 ) -> None:
     """Write the best partition of each of these components that has at most MOST groups.
@@ -33,17 +28,12 @@ def solve_components(
         Components.
     starts : ndarray of shape (n_components + 1,)
         First group of each component.
-    indptr, indices, excess : ndarray
-        For each group the listed pairs of its component, and their weight less the default.
-    sizes : ndarray of shape (n_groups,)
-        Records of each group.
-    default : float
-        Weight of a pair of records that is not listed.
-    limit : float
-        The most records of a cluster.
+    component : tuple
+        The fields of a `Component` of the groups of all.
     clusters : ndarray of shape (n_groups,), dtype int32
         First group of each group's cluster; written.
     """
+    indptr, indices, excess, sizes, default, limit = component
     weights = np.empty((MOST, MOST))
     values = np.empty(1 << MOST)
     best = np.empty(1 << MOST)

@@ -109,7 +109,7 @@ class Decomposition(Problem):
         """First member of each member's cluster, the best in small components, and itself in large ones."""
         clusters = np.arange(self.members.size, dtype=np.int32)
         pairs = self.pairs
-        in_blocks(kernels.solve_components, 0, len(self), self.starts, *pairs, clusters, work=_WORK)
+        in_blocks(kernels.solve_components, 0, len(self), self.starts, tuple(pairs), clusters, work=_WORK)
         return clusters
 
     def trivial_gaps(self, clusters: npt.NDArray[np.int32], numbers: Positions | slice = slice(None)) -> Floats:
