@@ -29,9 +29,9 @@ from posterior_consensus.summary.report.still import (
     of_layers,
     of_modes,
     of_partition,
-    panels,
     spoken_table,
     table_as_html,
+    top_panels,
 )
 
 _METHODS, _GLOSSARY, _EXPLORE, TIME = "For the section on methods", "Glossary", "Explore", "Time"
@@ -66,7 +66,7 @@ def layers_page(
     dim, words = str(layers.index.name), first.words
     claims = dict(summary._claims())
     verdict = _verdict(claims.pop("chains"), status)
-    sections = {"Findings": listed(claims.values()), "Layers": table_as_html(layers)}
+    sections = {"Findings": findings_as_html(claims.values()), "Layers": table_as_html(layers)}
     explored = dict[str, str]()
     if comparison is not None:
         flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
@@ -95,7 +95,7 @@ def _long(frame: pd.DataFrame) -> str:
     )
 
 
-def listed(claims: Iterable[Claim]) -> str:
+def findings_as_html(claims: Iterable[Claim]) -> str:
     """Findings as a list; empty if there are none."""
     said = "".join(f"<li>{coded(one)}</li>" for claim in claims for one in claim.with_advice)
     return f"<ul>{said}</ul>" if said else ""
@@ -134,8 +134,10 @@ def page(summary: SummaryRecord, y: Any = None, *, progressbar: bool) -> str:
     words, claims = summary.words, dict(summary._claims())
     verdict = _verdict(claims.pop("chains"), summary.diagnosis.status)
     known = {topic for topics in _TOPICS.values() for topic in topics}
-    of_topics = {name: listed(claims[topic] for topic in claims if topic in topics) for name, topics in _TOPICS.items()}
-    further = listed(claim for topic, claim in claims.items() if topic not in known)
+    of_topics = {
+        name: findings_as_html(claims[topic] for topic in claims if topic in topics) for name, topics in _TOPICS.items()
+    }
+    further = findings_as_html(claim for topic, claim in claims.items() if topic not in known)
     sections = {
         display.capitalized(words.either("chains", "runs")): of_topics["chains"] + of_chains(summary),
         "Partition": of_topics["partition"] + of_partition(summary),
@@ -148,7 +150,7 @@ def page(summary: SummaryRecord, y: Any = None, *, progressbar: bool) -> str:
         **_interactive(words, payload_of, summary, progressbar=progressbar),
     }
     shown = {name: body for name, body in sections.items() if body}
-    return whole_page(headline(summary), verdict + panels(summary), _head(summary), summary.seed, shown, words)
+    return whole_page(headline(summary), verdict + top_panels(summary), _head(summary), summary.seed, shown, words)
 
 
 def whole_page(
@@ -162,7 +164,7 @@ def whole_page(
     version, seeded = posterior_consensus.__version__, "not recorded" if seed is None else str(seed)
     terms = glossary(" ".join([top, *sections, *sections.values()]), words)
     sections = {**sections, _GLOSSARY: terms}
-    shown = "\n".join(_section(heading, body) for heading, body in sections.items())
+    shown = "\n".join(_section_as_html(heading, body) for heading, body in sections.items())
     links = "".join(f'<li><a href="#{_anchor(heading)}">{html.escape(heading)}</a></li>' for heading in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -175,7 +177,7 @@ def whole_page(
     )
 
 
-def _section(heading: str, body: str) -> str:
+def _section_as_html(heading: str, body: str) -> str:
     on_screen = ' class="screen"' * (heading in _ON_SCREEN)
     return f'<section{on_screen}><h2 id="{_anchor(heading)}">{html.escape(heading)}</h2>\n{body}</section>'
 

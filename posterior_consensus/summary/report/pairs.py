@@ -17,7 +17,7 @@ from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.summary.about_pairs import claims_of
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.report.page import TIME, coded, listed, methods_as_html, whole_page
+from posterior_consensus.summary.report.page import TIME, coded, findings_as_html, methods_as_html, whole_page
 from posterior_consensus.summary.report.still import figure, folded, table_as_html
 
 _MOST_COMPONENTS, _MOST_OPEN = 40, 8  # components listed, and unfolded
@@ -44,7 +44,7 @@ def pairs_page(summary: PairsRecord) -> str:
     first = [display.capitalized(f"{one.name}: {one.line}.") for one in (claims["scored"], claims["threshold"])]
     panel = _AGAINST if summary.curve is None else _CURVE
     sections = {
-        "Findings": listed(claims.values()),
+        "Findings": findings_as_html(claims.values()),
         "Pairs to review": _review(summary),
         "Components": "".join(_sections_of_components(summary)),
         "Along the threshold": "" if summary.curve is None else table_as_html(summary.curve.to_dataframe()),

@@ -73,7 +73,7 @@ _HEADINGS = {  # of columns whose name is no heading
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
-def panels(summary: SummaryRecord) -> str:
+def top_panels(summary: SummaryRecord) -> str:
     """Return the figure of four panels."""
     if summary.links is not None:
         return figure(link_panels, summary.draws, summary.links, text=_spoken(_LINKS, summary))
