@@ -109,7 +109,7 @@ def _ranges(n_items: int) -> Iterator[tuple[int, int]]:
         first = last + 1
 
 
-def blocks_of(problem: DistinctDraws) -> kernels.Blocks:
+def distinct_blocks(problem: DistinctDraws) -> kernels.Blocks:
     """Distinct clusters of the draws, with the weights of the draws that have them."""
     n, labels = problem.n, problem.labels
     table = np.arange(problem.n_items + 1.0)
@@ -195,7 +195,7 @@ class _SetsBound:
 
     def __init__(self, problem: DistinctDraws, incumbent: Labels, budget: Budget) -> None:
         self._budget = budget
-        self._blocks = blocks_of(problem)
+        self._blocks = distinct_blocks(problem)
         self.n, self.n_items = problem.n, problem.n_items
         self._entropy = problem.entropy * problem.n_items
         self._multiplicity = problem.multiplicity

@@ -7,7 +7,7 @@ import posterior_consensus as pc
 from posterior_consensus.bounds import vi_sets as module
 from posterior_consensus.bounds.bound import WorkBudget
 from posterior_consensus.bounds.distinct_draws import DistinctDraws
-from posterior_consensus.bounds.vi_sets import blocks_of, sets_bound
+from posterior_consensus.bounds.vi_sets import distinct_blocks, sets_bound
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.kernels import vi_sets as kernels
 from posterior_consensus.losses import vi
@@ -49,7 +49,7 @@ def test_costs_of_clusters_sum_to_the_expected_vi():
     problem = DistinctDraws(draws)
     assert problem.n == draws.n_items
     labels = np.arange(9, dtype=np.int32) % 3
-    blocks, merged = blocks_of(problem), problem.merged(labels)
+    blocks, merged = distinct_blocks(problem), problem.merged(labels)
     total = sum(kernels.cost(blocks, merged == label) for label in range(3))
     expected = mean_loss(draws, labels[np.newaxis], vi())[0]
     assert problem.entropy + total / 9 == pytest.approx(expected, abs=1e-12)
