@@ -24,7 +24,7 @@ from posterior_consensus.bounds.components import ComponentsInfo, among_of, comp
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
-from posterior_consensus.bounds.vi_sets import sets_bound, sets_fit
+from posterior_consensus.bounds.vi_sets import VISetsInfo, sets_bound, sets_fit
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss
 from posterior_consensus.ensemble.partitions import Labels
@@ -74,8 +74,11 @@ def _vi_lower_bound(
     bounds = [by_matching]
     if sets_fit(draws, budget.left):
         part = budget.part(_SETS_SHARE)
-        bounds.append(sets_bound(draws, incumbent, budget=part, progressbar=progressbar))
-        if bounds[-1].value > _CLOSE * mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0]:
+        by_sets = sets_bound(draws, incumbent, budget=part, progressbar=progressbar)
+        bounds.append(by_sets)
+        expected = mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0]
+        interrupted = isinstance(by_sets.info, VISetsInfo) and by_sets.info.stopped
+        if interrupted or by_sets.value > _CLOSE * expected:
             return max(bounds, key=lambda bound: bound.value)
     bounds.append(vi_bound(draws, incumbent, budget=budget, progressbar=progressbar))
     return max(bounds, key=lambda bound: bound.value)
