@@ -29,6 +29,7 @@ _WORTH = 0.05  # share of what is missing that a change of counts must gain to b
 _MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim at
 _WAVE = 0.35  # the gap after a wave of proofs, relative to the one before
 _CLOSED = 1e-10  # relative gap at which the proof ends
+_LEAST_LOSS = 0.01  # bits, of which that share is still above rounding
 _PULL = 0.02  # of shares towards those in the incumbent, by bit
 _SWEEPS = 20_000
 _N_STARTS = 30
@@ -211,6 +212,7 @@ class _SetsBound:
             self._add(incumbent == label)
         self._duals = [1.0] * len(self.sets)
         self.loss = self._entropy + sum(self._costs)
+        self._closed = _CLOSED * max(self.loss, _LEAST_LOSS)
         self._centre = np.empty(self.n)
         kernels.share_out(self._blocks, incumbent, self._centre)
         self.shares = self._centre.copy()
@@ -272,7 +274,7 @@ class _SetsBound:
             self._budget.spend(_SECONDS_A_CALL + 1e-8 * self._blocks.items.size)
             members = start.copy()
             kernels.descend(self._blocks, self.shares, members)
-            if kernels.cost(self._blocks, members) < self.shares[members].sum() - _CLOSED * self.loss:
+            if kernels.cost(self._blocks, members) < self.shares[members].sum() - self._closed:
                 found |= self._add(members)
         self._starts = []
         return found
@@ -286,7 +288,7 @@ class _SetsBound:
 
     def _waves(self) -> Generator[None, None, bool]:
         """Prove smaller and smaller gaps; return whether a set was found that costs less than its items' shares."""
-        target, roots = _CLOSED * self.loss, []
+        target, roots = self._closed, []
         for first, last in _ranges(self.n_items):
             root, left = self._work(self._root(first, last), target)
             if left is None:
@@ -297,9 +299,9 @@ class _SetsBound:
         while True:
             short = max(root.short for root in roots)
             self._note(short)
-            if short <= _CLOSED * self.loss:
+            if short <= self._closed:
                 return False
-            target = max(_WAVE * short, _CLOSED * self.loss)
+            target = max(_WAVE * short, self._closed)
             number = count()
             heap = [(-root.short, next(number), root) for root in roots if root.short > target]
             heapify(heap)
