@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.special import xlogy
 
 import posterior_consensus as pc
 
@@ -185,3 +186,18 @@ def extensions():
     ax.text(0.5, 2.65, "equal signatures", ha="center")
     ax.set(xlim=(-1.6, 3.6), ylim=(-0.6, 3))
     ax.axis("off")
+
+
+def bounds():
+    draws, shares = _draws((TOGETHER, 2), (ONE_OUT, 1)), np.array([-1, -1, -1 / 3, -1 / 3])
+    _, ax = plt.subplots(figsize=(6, 2.2), layout="constrained")
+    for y, own in enumerate(([0, 1], [2, 3], [0, 1, 2], [1, 2, 3], [0, 1, 2, 3], [3])):
+        sizes = [np.bincount(labels[own]) for labels in draws]
+        cost = len(own) * np.log2(len(own)) - 2 * np.mean([xlogy(one, one).sum() / np.log(2) for one in sizes])
+        ax.plot([shares[own].sum(), cost], [y, y], color=GREY, zorder=1)
+        ax.plot(shares[own].sum(), y, "o", color="white", markeredgecolor=COLOURS[0], markersize=9)
+        ax.plot(cost, y, "o", color=COLOURS[0], markersize=5)
+    ax.set(yticks=range(6), yticklabels=["ab", "cd", "abc", "bcd", "abcd", "d"], xlabel="bits", ylim=(5.6, -1))
+    ax.annotate("shares (ring)", (shares[[0, 1, 2]].sum(), 2), (0, 11), textcoords="offset points", ha="center")
+    ax.annotate("cost (dot)", (-1.08, 2), (0, 11), textcoords="offset points", ha="center")
+    ax.spines[["top", "right"]].set_visible(False)

@@ -39,11 +39,21 @@ class _ScoredSums(NamedTuple):
         """Sum the scores of pairs from their sets and clusters."""
         n_clusters = int(other.max(initial=0)) + 1
         keys, which = np.unique(one.astype(np.int64) * n_clusters + other, return_inverse=True)
-        return cls(*np.divmod(keys, n_clusters), np.bincount(which), np.bincount(which, values))
+        sums = np.bincount(which, weights=values).astype(np.float64)
+        return cls(keys // n_clusters, keys % n_clusters, np.bincount(which), sums)
 
     def take(self, at: npt.NDArray[np.bool_]) -> _ScoredSums:
         """Some of the sets and clusters."""
-        return _ScoredSums(*(column[at] for column in self))
+        return _ScoredSums(self.one[at], self.other[at], self.scored[at], self.scores[at])
+
+    def and_more(self, more: _ScoredSums) -> _ScoredSums:
+        """These, and after them others."""
+        return _ScoredSums(
+            one=np.append(self.one, more.one),
+            other=np.append(self.other, more.other),
+            scored=np.append(self.scored, more.scored),
+            scores=np.append(self.scores, more.scores),
+        )
 
 
 class _Joins(NamedTuple):
@@ -58,7 +68,14 @@ class _Joins(NamedTuple):
 
     def take(self, at: Positions) -> _Joins:
         """Some of the changes."""
-        return _Joins(*(column[at] for column in self))
+        return _Joins(
+            group=self.group[at],
+            own=self.own[at],
+            cluster=self.cluster[at],
+            n_unscored=self.n_unscored[at],
+            probability=self.probability[at],
+            decrease=self.decrease[at],
+        )
 
 
 def next_scores(source: ScoredPairs, loss: PartitionLoss, labels: Labels, n: int) -> NextScores:
@@ -71,7 +88,7 @@ def next_scores(source: ScoredPairs, loss: PartitionLoss, labels: Labels, n: int
     order = np.lexsort((changes.cluster, changes.own, changes.group, -changes.decrease))
     enough = int(np.searchsorted(np.cumsum(changes.n_unscored[order]), _WAYS * n))
     changes = changes.take(order[: enough + 1])
-    in_groups, in_clusters = _records_of(groups), _records_of(labels)
+    in_groups, in_clusters = _positions_by(groups), _positions_by(labels)
     ends, number = [np.empty((2, 0), np.int64)], [np.empty(0, np.int64)]
     for at, (group, own, cluster, n_unscored, *_) in enumerate(zip(*changes, strict=True)):
         those, others = in_clusters(own) if group < 0 else in_groups(group), in_clusters(cluster)
@@ -85,7 +102,8 @@ def next_scores(source: ScoredPairs, loss: PartitionLoss, labels: Labels, n: int
     keys, which = keys[is_open], which[is_open]
     first = np.sort(np.unique(keys, return_index=True)[1])[:n]
     found = changes.take(which[first])
-    return NextScores(*np.divmod(keys[first], source.n_items), found.probability, found.decrease)
+    one, other = np.divmod(keys[first], source.n_items)
+    return NextScores(one, other, found.probability, found.decrease)
 
 
 def _joins(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: npt.NDArray[np.int32]) -> _Joins:
@@ -106,9 +124,9 @@ def _joins(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: npt
     weight[within.one] += both * (within.scores - source.unscored * within.scored)
     apart = labels[first] != labels[second]
     clusters = np.sort(np.stack([labels[first[apart]], labels[second[apart]]]), axis=0)
-    unions = _ScoredSums.of(*clusters, values[apart])
+    unions = _ScoredSums.of(clusters[0], clusters[1], values[apart])
     n_groups, n_moves = sizes.size, moves.one.size
-    sums = _ScoredSums(*(np.concatenate(columns) for columns in zip(moves, unions, strict=True)))
+    sums = moves.and_more(unions)
     n_pairs = np.append(sizes[moves.one], records[unions.one]) * records[sums.other]
     n_unscored = n_pairs - sums.scored
     gain = both * (sums.scores + n_unscored) - joining * n_pairs
@@ -127,7 +145,7 @@ def _joins(source: ScoredPairs, loss: PartitionLoss, labels: Labels, groups: npt
     ).take(gains)
 
 
-def _records_of(labels: npt.NDArray[np.int32]) -> Callable[[int], Positions]:
+def _positions_by(labels: npt.NDArray[np.int32]) -> Callable[[int], Positions]:
     """Positions of the records with a label, by the label."""
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(int(labels.max()) + 2))

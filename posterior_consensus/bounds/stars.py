@@ -115,7 +115,7 @@ def _best_of_parts(
 def _enumerated(part: Component) -> npt.NDArray[np.int32]:
     """First member of each one's cluster in the best partition of few groups."""
     clusters = np.empty(part.n_groups, np.int32)
-    components.solve_components(0, 1, np.array([0, part.n_groups]), tuple(part), clusters)
+    components.solve_components(0, 1, np.array([0, part.n_groups]), part.fields, clusters)
     return clusters
 
 
@@ -152,9 +152,13 @@ class StarBound:
         self._room = room = 1 << int(room - 1).bit_length()
         most_pairs = 2 * room // 3
         self._pairs = stars.Pairs(
-            *(np.full(room, -1), np.empty(room, np.int32), np.empty(most_pairs, np.int64)),
-            *(np.empty(most_pairs) for _ in range(3)),
-            np.zeros(1, np.int64),
+            keys=np.full(room, -1),
+            at=np.empty(room, np.int32),
+            ends=np.empty(most_pairs, np.int64),
+            weights=np.empty(most_pairs),
+            reduced=np.empty(most_pairs),
+            centre=np.empty(most_pairs),
+            number=np.zeros(1, np.int64),
         )
         self._rows = stars.Rows(
             *(np.zeros(room + 1, np.int64), np.empty(room, np.int32), np.empty(_ENTRIES * room, np.int32)),

@@ -328,7 +328,7 @@ class _SetsBound:
         """
         self.n_nodes += 1
         whole, allowed = leaf, target / self.n_items
-        best, means, step, changes = -np.inf, None, _FIRST_STEP, 0
+        best, means, step, changes = -np.inf, np.empty((0, 0)), _FIRST_STEP, 0
         now = leaf
         while True:
             n_chosen = int(self._multiplicity[now.chosen].sum())
@@ -408,11 +408,11 @@ class _SetsBound:
     def _rebent(self, leaf: _Leaf, means: Floats, step: float) -> _Leaf:
         """A leaf with another minorant, for the counts that its blocks have in the means."""
         self._budget.spend(self._seconds_a_pass(leaf.free.size))
-        counts = np.empty(leaf.counts.size)
+        exact = np.empty(leaf.counts.size)
         node = self._node(leaf.free, leaf.chosen)
         means = np.ascontiguousarray(means)
-        kernels.expect_counts(self._blocks, node, means, leaf.counts.astype(np.float64), step, counts)
-        counts = counts.astype(np.float32)
+        kernels.expect_counts(self._blocks, node, means, leaf.counts.astype(np.float64), step, exact)
+        counts = exact.astype(np.float32)
         base, linear, quadratic = self._bend(leaf.free, leaf.chosen, counts)
         return replace(leaf, base=base, linear=linear, quadratic=quadratic, counts=counts)
 

@@ -206,9 +206,9 @@ def consensus_partition(
     before = None
     if previous is not None or fixed:
         limited = {"method": None if method in _BY_COMPONENT else method, "n_clusters": n_clusters}
-        _check_previous(source, previous, limited | {"max_clusters": max_clusters, "refine": refine})
-        before = Previous.of(previous, source)
-        source = before.fixed(source) if fixed else source
+        pairs = _pairs_with(source, previous, limited | {"max_clusters": max_clusters, "refine": refine})
+        before = Previous.of(previous, pairs)
+        source = before.fixed(pairs) if fixed else pairs
     if isinstance(max_clusters, str):
         source.as_draws(f"max_clusters={max_clusters!r}", lacking=True)
     if asked is not None and asked.needs_draws:
@@ -274,8 +274,8 @@ def consensus_partition(
     )
 
 
-def _check_previous(source: PairSource, previous: Any, limited: Mapping[str, Any]) -> None:
-    """Raise ValueError where earlier clusters have no meaning; `limited` has options that go over all pairs."""
+def _pairs_with(source: PairSource, previous: Any, limited: Mapping[str, Any]) -> ScoredPairs:
+    """The source, unless earlier clusters have no meaning; `limited` has options that go over all pairs."""
     if previous is None:
         raise ValueError("`fixed` must be False without `previous`, whose clusters it keeps; got True.")
     if not isinstance(source, ScoredPairs):
@@ -289,6 +289,7 @@ def _check_previous(source: PairSource, previous: Any, limited: Mapping[str, Any
                 f"`{name}` must be left out with `previous`, as scored pairs are then searched by component; got "
                 f"{value!r}."
             )
+    return source
 
 
 def _after(before: Previous, source: PairSource, labels: Labels) -> dict[str, Any]:

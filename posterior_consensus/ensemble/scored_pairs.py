@@ -74,7 +74,8 @@ class PairConstraints:
         place = np.full(n_items, -1, np.int64)
         place[at] = np.arange(at.size)
         must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in (place[self.must_link], place[self.cannot_link]))
-        data_set, earlier = (None if one is None else one[at] for one in (self.data_set, self.earlier))
+        data_set = None if self.data_set is None else self.data_set[at]
+        earlier = None if self.earlier is None else self.earlier[at]
         return PairConstraints(must, cannot, data_set, self.max_cluster_size, earlier)
 
     def first_broken(self, labels: Labels) -> tuple[int, int] | None:
@@ -127,7 +128,7 @@ class PairConstraints:
         return "; ".join(words)
 
 
-def _sorted(sets: Integers, labels: Labels) -> npt.NDArray[np.intp]:
+def _sorted(sets: npt.NDArray[Any], labels: Labels) -> npt.NDArray[np.intp]:
     """Positions of the items in a set, 0 or more, in the order of their labels, sets and positions."""
     known = np.flatnonzero(sets >= 0)
     return known[np.lexsort((known, sets[known], labels[known]))]

@@ -38,9 +38,9 @@ def solve_components(
     values = np.empty(1 << MOST)
     best = np.empty(1 << MOST)
     chosen = np.empty(1 << MOST, np.int32)
-    for component in range(first, last):
-        begin = starts[component]
-        n_groups = starts[component + 1] - begin
+    for number in range(first, last):
+        begin = starts[number]
+        n_groups = starts[number + 1] - begin
         if n_groups > MOST:
             continue
         fill_weights(indptr, indices, excess, sizes, default, begin, n_groups, weights)

@@ -62,8 +62,8 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
 
     For scored pairs, the panels are: pairs by score; the number of clusters of each size; at most 15
     pairs that are decided against their score, the farthest from the threshold on top; and the 15 closest calls of
-    :meth:`~results.ScoredLinks.review`, by the increase of the expected loss if they are decided the other way. A dotted
-    line is at the threshold; scores beyond it, of pairs decided against them, are shaded. An increase with a
+    :meth:`~results.ScoredLinks.review`, by the increase of the expected loss if they are decided the other way. A
+    dotted line is at the threshold; scores beyond it, of pairs decided against them, are shaded. An increase with a
     triangle is a bound from above.
 
     Examples

@@ -27,6 +27,11 @@ class Component(NamedTuple):
     default: float  # weight of a pair of records that is not listed, at most 0
     limit: float = np.inf  # most records of a cluster
 
+    @property
+    def fields(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], float, float]:
+        """All of them, as the kernels take them: a plain tuple is compiled once."""
+        return self.indptr, self.indices, self.excess, self.sizes, self.default, self.limit
+
     @classmethod
     def of(
         cls, table: sparse.csr_array, sizes: npt.NDArray[np.int64], default: float, limit: float = np.inf

@@ -403,9 +403,9 @@ class Shown:
     def __repr__(self) -> str:
         title, named, table = self._parts()
         width = max(len(name) for name, _ in named)
-        lines = textwrap.wrap(title, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        lines = _wrapped(title, _WIDTH, subsequent_indent="  ")
         for name, value in named:
-            first, *rest = textwrap.wrap(value, _WIDTH - width - 4, break_on_hyphens=False) or [""]
+            first, *rest = _wrapped(value, _WIDTH - width - 4) or [""]
             lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
         if table is None:
             return "\n".join(lines)
@@ -413,7 +413,7 @@ class Shown:
         left_out, where = self._not_shown(table)
         lines += ["", *(f"  {row}" for row in rows)]
         lines += [f"  ... {left_out} more rows in {where}"] * (left_out > 0)
-        also = textwrap.wrap(f"  ... more columns: {', '.join(hidden)}", _WIDTH, subsequent_indent=" " * 6)
+        also = _wrapped(f"  ... more columns: {', '.join(hidden)}", _WIDTH, subsequent_indent=" " * 6)
         return "\n".join(lines + also * bool(hidden))
 
     def _repr_html_(self) -> str:
@@ -431,6 +431,13 @@ class Shown:
                 more = f"<p>{left_out} more rows in <code>{where}</code></p>"
         head = f"<strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>"
         return f"<div>{head}{body}{more}</div>"
+
+
+def _wrapped(text: str, width: int, subsequent_indent: str = "") -> list[str]:
+    """Lines of text; a path is not broken, so that it can be copied."""
+    return textwrap.wrap(
+        text, width, subsequent_indent=subsequent_indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _columns_that_fit(table: pd.DataFrame) -> tuple[list[str], list[str]]:

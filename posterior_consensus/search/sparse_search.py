@@ -88,7 +88,7 @@ def _divided(component: Component, labels: Labels, stop: npt.NDArray[np.uint8]) 
     for begin in range(0, starts.size - 1, _AT_ONCE):
         if stop[0]:
             break
-        solve_components(begin, min(begin + _AT_ONCE, starts.size - 1), starts, tuple(part), first)
+        solve_components(begin, min(begin + _AT_ONCE, starts.size - 1), starts, part.fields, first)
     divided = labels.astype(np.int64)
     divided[members] = labels.size + first
     return canonical_labels(divided)

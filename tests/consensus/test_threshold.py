@@ -162,7 +162,7 @@ def test_a_partition_against_the_draws_has_no_consistent_threshold():
         return Candidate(np.array([0, 1, 0, 1]))
 
     found = pc.consensus_partition([[0, 0, 1, 1]] * 3, loss="binder", method=crossed, tau=0.3)
-    assert "tau 0.3 (consistent: none: pairs of different clusters" in repr(found)
+    assert "tau 0.3 (consistent: none: pairs of different clusters" in " ".join(repr(found).split())
 
 
 def test_result_shows_where_the_threshold_lies():

@@ -517,7 +517,8 @@ def test_a_table_of_text_that_cannot_be_read(tmp_path):
 
 def test_it_shows_itself():
     limits = {"max_per_source": 1, "max_cluster_size": 3}
-    text = repr(pc.as_pair_similarity(LINKED, items=RECORDS, **limits, must_link=LINKED[:1], unscored=0.1))
+    shown = repr(pc.as_pair_similarity(LINKED, items=RECORDS, **limits, must_link=LINKED[:1], unscored=0.1))
+    text = " ".join(shown.split())
     said = "1 pair must be together", "2 data sets", "most 3 items"
     for part in ("4 (item)", "2, mean 0.7", "4, taken as 0.1", *said):
         assert part in text
