@@ -476,8 +476,8 @@ def pair_threshold(
       rounds      2
     <BLANKLINE>
                pairs similarity
-      within       2        0.5
-      between      4        0.0
+      within       2       0.50
+      between      4       0.00
     """
     draws = as_draws(draws).in_fixed_order()
     threshold = calibrated(draws, as_generator(random_seed), progressbar)

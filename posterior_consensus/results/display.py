@@ -486,8 +486,8 @@ class Tabled:
         \toprule
         cluster & size & share & item \\
         \midrule
-        R\&D & 2 & 0.6667 & 0, 1 \\
-        50\% & 1 & 0.3333 & 2 \\
+        R\&D & 2 & 0.67 & 0, 1 \\
+        50\% & 1 & 0.33 & 2 \\
         \bottomrule
         \end{tabular}
         """

@@ -174,8 +174,8 @@ class SummaryRecord(HasPartition):
         \toprule
         cluster & size & share & similarity & found & item \\
         \midrule
-        0 & 2 & 0.6667 & 1 & 1 & 0, 1 \\
-        1 & 1 & 0.3333 & -- & 1 & 2 \\
+        0 & 2 & 0.67 & 1 & 1 & 0, 1 \\
+        1 & 1 & 0.33 & -- & 1 & 2 \\
         \bottomrule
         \end{tabular}
         """
