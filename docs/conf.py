@@ -96,6 +96,7 @@ exclude_patterns = [
     "walk.py",
     "notebooks.py",
     "callouts.py",
+    "chain.py",
     "plotted.py",
     "background/pictures.py",
 ]
