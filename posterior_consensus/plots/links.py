@@ -116,8 +116,10 @@ def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     """Plot numbers of scored pairs by probability, with the threshold."""
     _draw_pair_numbers(ax, links.pairs["probability"].values, links.joined, "scored pairs")
     ax.set_xlabel(f"{_SCORE}\n(without {counted(_n_other_pairs(links), 'unscored pair')})")
-    for ends, side in (((0.0, links.tau), (0.5, 1.0)), ((links.tau, 1.0), (0.0, 0.5))):
-        ax.axvspan(*ends, *side, color=NEUTRAL, alpha=_SHADE, linewidth=0, zorder=0)
+    low, high = ax.get_ylim()
+    for ends, edge in (((0.0, links.tau), high), ((links.tau, 1.0), low)):
+        ax.fill_between(ends, 0.0, edge, color=NEUTRAL, alpha=_SHADE, linewidth=0, zorder=0)
+    ax.set_ylim(low, high)
     grammar.mark_limit(ax, links.tau, "")
     joined = links.against["joined"]
     counts = f"{joined.sum():,} joined, {(~joined).sum():,} separated"

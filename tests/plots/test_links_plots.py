@@ -48,4 +48,6 @@ def test_unscored_pairs_are_counted_and_the_threshold_has_its_value():
     sizes, scores = found.plot()[0][::-1]
     assert "3 unscored pairs" in scores.get_xlabel()
     assert scores.get_title().replace("\n", " ") == "0 joined, 1 separated against their score (shaded: beyond 0.5)"
+    above, below = (shade.get_datalim(scores.transData) for shade in scores.collections)  # which begin at zero pairs
+    assert (above.x1, above.y0, below.x0, below.y1) == (0.5, 0.0, 0.5, 0.0)
     assert sizes.lines[0].get_ydata()[:2] == pytest.approx([2, 1]) and not sizes.patches
