@@ -18,6 +18,7 @@ from posterior_consensus.kernels import vi_sets as kernels
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
+from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.progress import track
 
 _MOST_ITEMS = 400  # more are bounded item by item
@@ -89,6 +90,7 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
         pass
     except KeyboardInterrupt:
         stopped = "interrupted"
+        warn("Bounding was interrupted; the bound is the best so far.")
     value = bound.best / problem.n_items - _ROUNDING * (1 + np.log2(draws.n_items))
     info = VISetsInfo(n_merged_items=problem.n, n_sets=len(bound.sets), n_nodes=bound.n_nodes, stopped=stopped)
     return Bound(max(value, 0.0), "set partitioning", None, info)

@@ -68,7 +68,8 @@ def test_ctrl_c_leaves_the_bound_so_far(monkeypatch):
         return raise_bound(*arguments)
 
     monkeypatch.setattr(module.kernels, "raise_bound", interrupted)
-    part = bound_of(draws, best.labels.values, 5.0)
+    with pytest.warns(UserWarning, match="interrupted"):
+        part = bound_of(draws, best.labels.values, 5.0)
     assert part.info.stopped == "interrupted"
     assert 0 < part.value <= whole.value <= best.expected_loss
 
