@@ -287,7 +287,7 @@ def joined(summary: SummaryRecord) -> Claim:
     line = _the_first(said)
     share, error = pairs[["share", "mcse"]].iloc[0]
     claim = Claim(status=ESTIMATED, number=float(share), error=float(error), limit=SAID, scope=whole_of(summary))
-    return claim.in_words("joined", line, [f"Clusters {line}."], f"Clusters {line}.")
+    return claim.in_words("joined", f"clusters {line}", [f"Clusters {line}."], f"Clusters {line}.")
 
 
 def split(summary: SummaryRecord) -> Claim:
@@ -307,7 +307,7 @@ def split(summary: SummaryRecord) -> Claim:
     share, error = columns[["split", "split_mcse"]].iloc[0]
     claim = Claim(status=ESTIMATED, number=float(share), error=float(error), limit=SAID, scope=whole_of(summary))
     which = "These clusters are" if len(said) > 1 else "This cluster is"
-    return claim.in_words("split", line, [f"{which} split: {line}."])
+    return claim.in_words("split", f"cluster {line}", [f"{which} split: {line}."])
 
 
 def _share_with_error(summary: SummaryRecord, share: float, error: float) -> str:
@@ -582,13 +582,13 @@ def misplaced(summary: SummaryRecord) -> Claim:
         said = f"no {one} is outside its cluster in any {words.draw}"
         return claim.in_words("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
-    line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names)}"
+    line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names, summary)}"
     outside = "outside the cluster that is matched with theirs"
     of_draws = f"Under the model, {number} are expected to be {outside}."
     said = words.either(of_draws, f"On average, {number} are {outside} in a run.")
     many = _items(summary, len(names)) if names else f"no {one}"
     doubt = f"The {words.probability} of the own cluster is below {EVEN:g} for {many}"
-    finding = f"{said} {doubt}{f': {_named(names)}' if names else ''}."
+    finding = f"{said} {doubt}{_after_colon(names)}."
     return claim.in_words("uncertain items", line, [finding], f"{said} {doubt}.")
 
 
@@ -603,16 +603,23 @@ def _dissimilar(summary: SummaryRecord) -> Claim:
     said = f"{_items(summary, len(names))} {has} a {similarity} {words.to} the rest of the cluster"
     return Claim(
         "uncertain items",
-        f"number misplaced not computed, too many clusters; {similarity}: {_named(names)}{alone}",
-        [f"{said}{f': {_named(names)}' if names else ''}{alone}."],
+        f"number misplaced not computed, too many clusters; {similarity}: {_named(names, summary)}{alone}",
+        [f"{said}{_after_colon(names)}{alone}."],
         f"{said}.",
         status=NOT_ASSESSED,
         scope="too many clusters",
     )
 
 
-def _named(names: Sequence[Any]) -> str:
-    return display.listed(names, _MOST_NAMED) if names else "none"
+def _named(names: Sequence[Any], summary: SummaryRecord) -> str:
+    """Items with their noun, so that the name 77 is not read as a number of items."""
+    noun = _item(summary)
+    noun = noun if len(names) == 1 else display.plural(noun)
+    return f"{noun} {display.listed(names, _MOST_NAMED)}" if names else "none"
+
+
+def _after_colon(names: Sequence[Any]) -> str:
+    return f": {display.listed(names, _MOST_NAMED)}" if names else ""
 
 
 def links(summary: SummaryRecord) -> Claim:
@@ -877,7 +884,7 @@ def agreement_in_words(*diagnoses: Diagnosis) -> tuple[str, str, str]:
 def agreement_in_short(*diagnoses: Diagnosis, where: str) -> str:
     """That chains agree, with their numbers beside the limits, and what one chain could miss."""
     numbers = ", ".join(text for text, _ in _beside_limits(*diagnoses))
-    return f"agree: {numbers}{where}; one could miss a mode below {agreement_in_words(*diagnoses)[-1]}"
+    return f"agree: {numbers}{where}; one chain may miss a mode of up to {agreement_in_words(*diagnoses)[-1]} of draws"
 
 
 def _largest_rhat(diagnoses: Sequence[Diagnosis]) -> float:

@@ -61,7 +61,7 @@ _STATUSES_IN_WORDS = {
 }
 _AGREE = (
     "The chains agree: R-hat is at most {0}, the effective sample size at least {1}{where}. A mode that one chain "
-    "misses would go unnoticed below about {2}"
+    "misses would go unnoticed below about {2} of the draws"
 )
 
 
@@ -394,7 +394,7 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
         if status == "agree":
             where, given = " in any layer and between layers", diagnoses.values()
             said = _AGREE.format(*agreement_in_words(*given), where=where)
-            return [Sentence(f"{agreement_in_short(*given, where=where) if short else said} of the draws.")]
+            return [Sentence(f"{agreement_in_short(*given, where=where) if short else said}.")]
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]
         n = len(self)

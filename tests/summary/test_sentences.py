@@ -114,13 +114,13 @@ def test_items_are_named_by_membership_also_those_on_their_own(summary):
     alone[:2] = np.nan
     line, finding, methods = said([0.4, 0.3], similarity=alone)
     total = 0.6 + 0.7 + 0.1 * (len(names) - 2)
-    assert line.startswith(f"{total:.2f} (MCSE 0.1") and f"membership below 0.5: {names[1]}, {names[0]}" in line
+    assert line.startswith(f"{total:.2f} (MCSE 0.1") and f"membership below 0.5: items {names[1]}, {names[0]}" in line
     assert f"below 0.5 for 2 items: {names[1]}, {names[0]}." in finding
     assert finding.partition(":")[0] in methods and names[1] not in methods
     line, finding, _ = said([0.5])
     assert "below 0.5: none" in line and "below 0.5 for no item." in finding
     line, finding, _ = said([0.4])
-    assert f"below 0.5: {names[0]}" in line and f"below 0.5 for 1 item: {names[0]}." in finding
+    assert f"below 0.5: item {names[0]}" in line and f"below 0.5 for 1 item: {names[0]}." in finding
 
 
 def test_without_memberships_the_items_looked_at_are_named(summary):
@@ -129,7 +129,7 @@ def test_without_memberships_the_items_looked_at_are_named(summary):
     names = similarity.to_series().index
     without = replace(summary, items=replace(summary.items, similarity=similarity, membership=None, misplaced=np.nan))
     text = re.sub(r"\s+", " ", repr(without))
-    assert f"mean posterior similarity below 0.5: {names[2]}, {names[0]}; 1 item on its own not looked at" in text
+    assert f"mean posterior similarity below 0.5: items {names[2]}, {names[0]}; 1 item on its own not looked at" in text
 
 
 def test_bibtex_has_what_the_text_cites(summary, approved):
