@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import replace
@@ -510,10 +510,6 @@ def _layers_as_json(summary: LayersSummary) -> dict[str, Any]:
 def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
     best, pairs, found = summary.partition, summary.pairs, summary.links
     records = summary.to_dataframe().astype(object)
-    names: list[dict[Hashable, Any]] = [{"item": name} for name in pairs.items.names.tolist()]
-    if "source_dataset" in records:  # by which the user's table of records is joined
-        parts = records[["source_dataset", "unique_id"]].to_dict("records")
-        names = [name | own for name, own in zip(names, parts, strict=True)]
     table = {
         "n_items": pairs.n_items,
         "n_scored": pairs.n_scored,
@@ -530,12 +526,7 @@ def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
         "precision": found.precision,
         "precision_range": list(found.precision_range),
         "recall": found.recall,
-        "items": [
-            {**name, "cluster": label, "similarity": similarity}
-            for name, label, similarity in zip(
-                names, best.labels.values.tolist(), records["similarity"].tolist(), strict=True
-            )
-        ],
+        "items": records.where(records.notna(), None).to_dict("records"),
         "review": display.with_names_as_text(found.review(_MOST_TO_REVIEW), ("first", "second"))
         .astype(object)
         .to_dict("records"),

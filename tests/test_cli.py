@@ -550,9 +550,8 @@ def test_scored_pairs_become_clusters(pairs, tmp_path, capsys):
     assert records.loc["c", "outside"] == "b" and records.loc["c", "outside_probability"] == 0.7
     for files in ([tmp_path / "other.csv", "--left", "one", "--right", "other", "--probability", "p"], [pairs]):
         found = printed(capsys, *files, "--threshold", "0.3")
-        assert [(one["item"], one["cluster"]) for one in found["items"]] == list(
-            zip("abcde", [0, 0, 0, 1, 1], strict=True)
-        )
+        assert [one["unique_id"] for one in found["items"]] == list("abcde")
+        assert [one["cluster_id"] for one in found["items"]] == [0, 0, 0, 1, 1]
         assert found["threshold"] == pytest.approx(0.3) and found["optimality"] == "optimal"
         assert found["precision"] == pytest.approx((0.9 + 0.7 + 0.2 + 0.4) / 4) and found["recall"] == 1
         assert found["precision_range"][0] == found["precision"] < found["precision_range"][1]
@@ -566,7 +565,7 @@ def test_records_in_no_pair_and_constraints_are_files(pairs, tmp_path, capsys):
         pd.DataFrame([pair], columns=["first", "second"]).to_csv(tmp_path / f"{name}.csv")
     with_all = [pairs, "--items", tmp_path / "records.csv"]
     found = printed(capsys, *with_all, "--must-link", tmp_path / "must.csv", "--cannot-link", tmp_path / "cannot.csv")
-    labels = {one["item"]: one["cluster"] for one in found["items"]}
+    labels = {one["unique_id"]: one["cluster_id"] for one in found["items"]}
     assert list(labels) == list("fedcba") and labels["e"] == labels["f"] and labels["a"] != labels["b"] == labels["c"]
     assert any("that keeps the constraints" in one for one in found["findings"])
     for names, expected in (("1", 4), ("y", 3), ("x,y", 4)):
@@ -620,10 +619,15 @@ def test_scored_pairs_of_several_data_sets_are_joined_by_their_columns(tmp_path,
     path, output = tmp_path / "pairs.csv", tmp_path / "clusters.csv"
     pd.DataFrame([("x", 1, "y", 1, 0.9), ("x", 1, "y", 2, 0.6)], columns=columns).to_csv(path, index=False)
     found = printed(capsys, path, "-o", output)
-    assert [found["items"][0][name] for name in ("item", "source_dataset", "unique_id")] == ["x: 1", "x", 1]
+    assert [found["items"][0][name] for name in ("cluster_id", "source_dataset", "unique_id")] == [0, "x", 1]
     assert {one["second"] for one in found["review"]} == {"y: 1", "y: 2"}
     outside = pd.read_csv(output)[["outside_source_dataset", "outside_unique_id"]]
     assert outside.dropna().to_numpy().tolist() == [["y", 2], ["x", 1]]
+
+
+def test_names_that_are_integers_are_null_where_there_is_none_outside(tmp_path, capsys):
+    pd.DataFrame([(1, 2, 0.9), (2, 3, 0.2)], columns=SPLINK).to_csv(tmp_path / "pairs.csv", index=False)
+    assert [one["outside"] for one in printed(capsys, tmp_path / "pairs.csv")["items"]] == [None, 3, 2]
 
 
 def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_page):
