@@ -56,10 +56,10 @@ summaries.comparison
 axes = summaries.plot()
 
 # %% [markdown]
-# The shortlist is 0.4, 0.6 and 2.0: runs agree there at least as much as at the resolutions beside them. Stability
-# does not fall steadily: runs disagree most at 1.0, where some find nine clusters and others ten. Its errors allow
-# for an answer that none of the 20 runs gave. Stability is not correctness. At 0.4 all runs find the same clusters:
-# the program has one answer there, but there need not be as many types of cells.
+# The shortlist is 0.4, 0.6 and 2.0, the local peaks of stability. Runs disagree most at 1.0, where some find nine
+# clusters and others ten. The errors of stability allow for an answer that none of the 20 runs gave. Stability is not
+# correctness. At 0.4 all runs find the same clusters: the program has one answer there, but there need not be as many
+# types of cells.
 #
 # ## Which clusters hold?
 #

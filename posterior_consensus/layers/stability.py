@@ -204,14 +204,15 @@ class LayerStability(Stored):
         elif len(near) == 1:
             said = [f"Runs agree most for {self.dim} {near[0]}: stability {_stability_with_error(of_best.iloc[0])}."]
         else:
-            every = f"none of the {len(near)} is clearly less stable"
-            which = every if len(near) == len(values) else display.listed(near, _MOST_NAMED)
-            said = [f"It is not clear for which {self.dim} runs agree most: {which} ({_ranged(of_best['stability'])})."]
+            most = f"Runs agree most for {self.dim} {display.listed(near, _MOST_NAMED)}, which"
+            which = f"The {len(near)} layers" if len(near) == len(values) else most
+            said = [f"{which} cannot be told apart ({_ranged(of_best['stability'])})."]
         if self.ordered and len(values) > 2:
-            peaks, beside = self.shortlist, "runs agree there at least as much as in the layers beside"
+            peaks = self.shortlist
             heights = display.listed([f"{value:.3f}" for value in values.loc[peaks]], _MOST_NAMED)
             which = f"{self.dim} {display.listed(peaks, _MOST_NAMED)}"
-            said.append(f"The shortlist is {which} (stability {heights}): {beside}.")
+            are = "local peak" + "s" * (len(peaks) > 1)
+            said.append(f"The shortlist is {which}, the {are} of stability ({heights}).")
         equal = of_best[of_best["distance"] == 0]
         if len(equal):
             # Of more runs, those that were not compared are equal, too, only if all have distance 0 from one partition.

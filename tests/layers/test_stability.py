@@ -281,7 +281,7 @@ def test_most_stable_are_those_not_clearly_below_another(found):
     """Six and nine runs do not tell 0.5 from 1.0; Student's quantile for the three pairs of layers does that of 2.0."""
     table = found.to_dataframe()
     assert table["stability"].idxmax() == 0.5 and found.most_stable == [0.5, 1.0]
-    assert "not clear" in found.verdict and "0.5, 1.0 (" in found.verdict
+    assert "0.5, 1.0, which cannot be told apart (" in found.verdict
     errors = np.hypot(*table["stability_error"][[0.5, 2.0]])
     ratio = (table["stability"][0.5] - table["stability"][2.0]) / errors
     assert ratio > stats.t.ppf(1 - 0.05 / 6, 6)
@@ -293,11 +293,14 @@ def test_equal_runs_do_not_make_a_layer_the_most_stable():
     equal = {name: pc.as_runs([np.arange(40) % k] * 20) for k, name in enumerate("abc", 3)}
     found = pc.compare_layers(equal, **QUIET)
     assert found.most_stable == ["a", "b", "c"]
-    assert "not clear" in found.verdict and "none of the 3" in found.verdict
+    assert "The 3 layers cannot be told apart" in found.verdict
     assert "a, b, c: 20 runs miss an answer of 14%" in found.verdict
     least = {"d": pc.as_runs(made(20, wrong=0.5, rng=np.random.default_rng(4)))}
     found = pc.compare_layers(equal | least, **QUIET)
-    assert found.most_stable == ["a", "b", "c"] and "a, b, c (stability 1.000)" in found.verdict
+    assert (
+        found.most_stable == ["a", "b", "c"]
+        and "a, b, c, which cannot be told apart (stability 1.000)" in found.verdict
+    )
     one = pc.compare_layers({"a": equal["a"]} | least, **QUIET)
     assert one.most_stable == ["a"] and "agree most for layer a: stability 1.000 (error 0.083)" in one.verdict
 
