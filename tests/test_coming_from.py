@@ -115,9 +115,8 @@ def clustered():
 def test_page_for_users_of_splink_prints_what_it_shows(capsys, monkeypatch):
     monkeypatch.chdir(DOCS.parent)
     names = {"pc": pc}
-    for code, shown in re.findall(
-        r"^```python\n([^`]*)```\n\n```text\n([^`]*)```", PAGES["from_splink.md"], re.MULTILINE
-    ):
+    printing = re.compile(r"^```python\n([^`]*)```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    for code, shown in printing.findall(PAGES["from_splink.md"]):
         exec(code, names)
         assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
     assert names["before"].n_clusters < names["best"].n_clusters  # the last example ran
