@@ -139,8 +139,8 @@ print(again[1.0].n_clusters, "clusters,", pc.partition_loss(again[1.0], summary)
 # %% [markdown]
 # ## Which setting matters most?
 #
-# The number of neighbours could have been another one, too. `compare_factors` reads both settings in the names of the
-# columns, and compares runs that differ in one of them alone.
+# The number of neighbours varies, too. `compare_factors` reads both settings in the names of the columns, and compares
+# runs that differ in one of them alone.
 
 # %%
 for n_neighbors in (10, 30):
@@ -217,8 +217,7 @@ pc.diagnose(both)
 # ## For a paper
 #
 # `methods_text` has the sentences. `summaries.to_html("report.html")` writes a report on all resolutions, and
-# `summary.to_csv("tables")` the tables of one. [From scanpy](../from_scanpy.md) has these steps in the words of scanpy,
-# HDBSCAN and BERTopic.
+# `summary.to_csv("tables")` the tables of one.
 
 # %%
 print(summary.methods_text())

@@ -148,8 +148,7 @@ certificate
 # The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package has two limits
 # for the R-hat of the partition itself. Above 1.01 the chains are short: report the partition, and say so. Above 1.05
 # the status is "disagree": report none yet. Both are conventions that no source supports, so report the value, as the
-# paragraph does. An R-hat of a scalar summary above 1.05 is a sign of disagreement only if it exceeds what chance
-# explains. [The page on convergence](../background/convergence.md) has values from converged chains.
+# paragraph does. [The page on convergence](../background/convergence.md) has values from converged chains.
 #
 # ### A range of draws has no error
 #

@@ -44,7 +44,7 @@ axes = summary.plot()
 
 # %% [markdown]
 # `to_dataframe` has a row for each record: its cluster, its mean probability to the rest of the cluster, and the most
-# probable partner outside. `to_csv` and `to_html` write tables and a report.
+# probable partner outside.
 
 # %%
 summary.to_dataframe().head(5).round(3)
@@ -182,8 +182,7 @@ print(f"{same.sum()} of {same.size} pairs are of one person; the partition was w
 # %% [markdown]
 # ## One record of each data set
 #
-# Each data set has a person once. `max_per_source=1` keeps two records of one data set out of a cluster. Splink's
-# answer to this adds links in the order of their scores, unless a cluster would get two records of a data set.
+# Each data set has a person once. `max_per_source=1` keeps two records of one data set out of a cluster.
 
 
 # %%
@@ -235,8 +234,7 @@ audited
 
 # %% [markdown]
 # Precision and recall have 95% intervals. The true precision is 0.914, and the true recall of scored pairs 0.905.
-# Matches that blocking lost are in neither; `n_unscored` draws pairs without a score too. Whether whole clusters are
-# right takes all pairs of a record: `audit_records` draws records.
+# [Matches that blocking lost](../from_splink.md#how-many-clusters-are-wrong) are in neither.
 
 # %%
 records = pc.audit_records(pairs, summary, n=100, random_seed=1)
@@ -253,8 +251,7 @@ compare({"optimum": summary.labels.values, "after the audit": recalibrated.label
 # ## For a paper
 #
 # `methods_text` has the sentences. `summary.to_html("report.html")` writes a report that lists the components, and
-# `summary.to_csv("tables")` the tables. From the shell, `posterior-consensus pairs.csv --threshold 0.5 -o clusters.csv`
-# writes the clusters.
+# `summary.to_csv("tables")` the tables.
 
 # %%
 print(summary.methods_text())
