@@ -60,8 +60,8 @@ print(summary.to_latex(caption="Clusters of the galaxies.", label="tab:clusters"
 #
 # Save a PDF for print. A caption: **a** Posterior similarity matrix, the clusters outlined. **b** Posterior
 # distribution of the number of clusters: bars, all chains; crosses, single chains; dashed line, the partition.
-# **c** Centre and bounds of the credible ball. **d** Mean similarity of each item: bars, to its own cluster; points, to
-# the nearest other cluster, in its colour.
+# **c** The partition, and bounds of its credible ball. **d** Mean similarity of each item: bars, to its own cluster;
+# points, to the nearest other cluster, in its colour.
 
 # %%
 # Figure: Four panels: similarity matrix of 30 irises with three clusters outlined, number of clusters in the draws,

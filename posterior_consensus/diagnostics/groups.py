@@ -25,7 +25,7 @@ MOST_RUNS = 200  # of a layer, of which all pairs are compared
 _PERMUTATIONS = 1_999
 _ALL = 5_000  # assignments of runs to groups, all of which are compared
 _MOST_RUNS = 400  # compared pair by pair
-_MISSED = 0.05  # share of the cases in which no run shows a rare answer
+_MISSED = 0.05  # share of the cases in which no run shows a rare partition
 _ITEMS_EQUAL = 1_000  # by which runs that lack items are the same
 _MANY = 0.1  # share of runs that are the same partition, from which this is said
 
@@ -39,7 +39,7 @@ class RunSpread:
     distance : float
         Mean loss between two runs; NaN for a single run.
     distance_mcse : float
-        Its standard error, which allows for an answer that no run gave, see :func:`mean_distance`; NaN for fewer than
+        Its standard error, which allows for a partition that no run found, see :func:`mean_distance`; NaN for fewer than
         four runs.
     within, between : float
         Mean loss between two runs of one group, and of different groups; NaN without several groups.
@@ -71,14 +71,15 @@ class RunSpread:
 
 
 def missed_by(n_runs: int) -> str:
-    """Share of all runs that an answer may have which none of some runs gave, and how often it is missed, in words."""
-    return f"{1 - _MISSED ** (1 / n_runs):.0%} of all runs in {_MISSED:.0%} of the cases"
+    """Clause on a partition that none of some runs is: the share of all runs that it may have, and how often."""
+    share = 1 - _MISSED ** (1 / n_runs)
+    return f"one that {share:.0%} of all runs have is missed by {n_runs} runs in {_MISSED:.0%} of the cases"
 
 
 def unseen(draws: PartitionDraws) -> float:
-    """What an answer that the runs did not give may add to their mean distance, as a share of the chance distance.
+    """What a partition that the runs did not find may add to their mean distance, as a share of the chance distance.
 
-    An answer that none of N equal runs gave may come in 2 / (N + 4) of all runs, as far from theirs as by chance. With
+    A partition that none of N equal runs found may come in 2 / (N + 4) of all runs, as far from theirs as by chance. With
     the share f of the most frequent partition among the runs, the error is 2 f^2 / (N + 4).
     """
     share = _most_equal(draws) / draws.n_draws
@@ -132,7 +133,7 @@ def within(distances: Floats) -> tuple[float, float]:
 def mean_distance(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> tuple[float, float, float]:
     """Mean distance of two runs, its standard error, and the mean distance that random labels have; NaN if unknown.
 
-    The squared error is that of :func:`within`, plus that of an answer that no run gave, :func:`unseen`.
+    The squared error is that of :func:`within`, plus that of a partition that no run found, :func:`unseen`.
     """
     (mean, error), chance = within(distances), mean_chance(draws, loss)
     return mean, float(np.hypot(error, chance * unseen(draws))), chance
@@ -269,7 +270,7 @@ def judge_runs(
     if spread.most_equal == n:
         same = (
             f"All {n} runs are the same partition{_of_common(draws)}: the programs always find it, or their seed is "
-            f"fixed, or another answer is rare: {n} runs miss one of {missed_by(n)}."
+            f"fixed, or another partition is rare: {missed_by(n)}."
         )
         return "unknown", [Sentence(same), advice("Give each run a seed of its own.")]
     if samples.effective_draws < FEWEST_DRAWS <= n:

@@ -168,7 +168,7 @@ def compare_layers(
         error^2           = jackknife^2 + (chance 2 f^2 / (N + 4))^2,
         stability_error^2 = (jackknife / chance)^2 + (2 f^2 / (N + 4))^2.
 
-    The jackknife is over runs, and is 0 if all are equal. The second part is for an answer that no run gave: it may
+    The jackknife is over runs, and is 0 if all are equal. The second part is for a partition that no run found: it may
     come in 2 / (N + 4) of all runs, and be as far from theirs as by chance. It vanishes if every run is another
     partition.
 

@@ -37,7 +37,7 @@ class LayerStability(Stored):
     stability : xarray.Dataset
         Over ``layer``: the number of runs ``n_runs``; the ``fewest`` and the ``most`` clusters of a run, and
         ``n_clusters`` of the consensus partition, without noise, and its number of items of noise ``n_noise``; the mean
-        ``distance`` of two different runs and its standard ``error``, which allows for an answer that no run gave;
+        ``distance`` of two different runs and its standard ``error``, which allows for a partition that no run found;
         ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance /
         chance, and ``stability_error``; ``to_consensus``, the mean distance of a new run from the consensus partition,
         and ``to_consensus_error``; ``agreement``, the mean over items of the Jaccard similarity of the item's
@@ -218,10 +218,8 @@ class LayerStability(Stored):
             # Of more runs, those that were not compared are equal, too, only if all have distance 0 from one partition.
             n_equal = equal["n_runs"].where(equal["to_consensus"] == 0, equal["n_runs"].clip(upper=MOST_RUNS))
             n, compared = int(n_equal.min()), "compared " * bool((n_equal < equal["n_runs"]).any())
-            said.append(
-                f"All {compared}runs are equal for {display.listed(equal.index.tolist(), _MOST_NAMED)}: {n} runs miss "
-                f"an answer of {missed_by(n)}."
-            )
+            which = display.listed(equal.index.tolist(), _MOST_NAMED)
+            said.append(f"All {compared}runs are equal for {which}. Another partition may be rare: {missed_by(n)}.")
         return [*said, *[f"Left out, with fewer than four runs: {left_out}."] * bool(near and without)]
 
     def _about_partitions(self) -> list[str]:
