@@ -57,8 +57,8 @@ axes = summaries.plot()
 
 # %% [markdown]
 # The shortlist is 0.4, 0.6 and 2.0, the local peaks of stability. Runs disagree most at 1.0, where some find nine
-# clusters and others ten. The errors of stability allow for a partition that none of the 20 runs found. Stability is not
-# correctness. At 0.4 all runs find the same clusters, but there need not be as many types of cells.
+# clusters and others ten. The errors of stability allow for a partition that none of the 20 runs found. Stability is
+# not correctness. At 0.4 all runs find the same clusters, but there need not be as many types of cells.
 #
 # ## Which clusters hold?
 #

@@ -39,8 +39,8 @@ class RunSpread:
     distance : float
         Mean loss between two runs; NaN for a single run.
     distance_mcse : float
-        Its standard error, which allows for a partition that no run found, see :func:`mean_distance`; NaN for fewer than
-        four runs.
+        Its standard error, which allows for a partition that no run found, see :func:`mean_distance`; NaN for fewer
+        than four runs.
     within, between : float
         Mean loss between two runs of one group, and of different groups; NaN without several groups.
     most_within : float
@@ -79,8 +79,8 @@ def missed_by(n_runs: int) -> str:
 def unseen(draws: PartitionDraws) -> float:
     """What a partition that the runs did not find may add to their mean distance, as a share of the chance distance.
 
-    A partition that none of N equal runs found may come in 2 / (N + 4) of all runs, as far from theirs as by chance. With
-    the share f of the most frequent partition among the runs, the error is 2 f^2 / (N + 4).
+    A partition that none of N equal runs found may come in 2 / (N + 4) of all runs, as far from theirs as by chance.
+    With the share f of the most frequent partition among the runs, the error is 2 f^2 / (N + 4).
     """
     share = _most_equal(draws) / draws.n_draws
     return float(2 * share**2 / (draws.n_draws + 4))
