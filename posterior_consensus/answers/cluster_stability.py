@@ -110,7 +110,7 @@ class ClusterStability(InWords):
         lines = [(words.draws, f"{self.n_draws:,}"), ("found", what)]
         pairs = self.pairs().head(1)
         for first, second, share, mcse in pairs.itertuples(index=False):
-            names = f"{self.names[first]} and {self.names[second]}"
+            names = f"clusters {self.names[first]} and {self.names[second]}"
             said = display.with_error(share, mcse, words=words)
             lines.append(("joined most", f"{names}, one in a share of {said} of the {words.draws}"))
         lines += display.about_errors(self.table["ess"].values, words)
