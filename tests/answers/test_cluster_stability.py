@@ -200,5 +200,5 @@ def test_a_summary_of_runs_says_which_two_clusters_are_one_and_which_is_split():
     assert summary.clusters.pairs(0.1)[["first", "second", "share"]].to_numpy().tolist() == [[1, 2, 0.4], [3, 4, 0.3]]
     said = "1 and 2 are one in 40% of the runs (SE 11%); 3 and 4 are one in 30% of the runs (SE 11%)"
     printed = " ".join(repr(summary).split())
-    assert f"joined {said}" in printed and "found in 60%" in printed
+    assert f"joined clusters {said}" in printed and "found in 60%" in printed
     assert all(f"Clusters {said}." in text for text in (" ".join(summary.findings()), summary.methods_text()))
