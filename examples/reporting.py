@@ -31,8 +31,8 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | modes: how many were found, on how many draws | `methods_text()`, but see below |
 # | version, and random seed | `methods_text()` |
 #
-# `methods_text()` omits the groups if they were not searched for, and in three other cases. If chains stay in different
-# groups, report those of `pc.particles` without weights. If the draws are too few to tell, say so. If the chains
+# `methods_text()` omits the modes if they were not searched for, and in three other cases. If chains stay in different
+# modes, report those of `pc.particles` without weights. If the draws are too few to tell, say so. If the chains
 # disagree and no second mode is found, report no partition yet.
 
 # %% [markdown]
@@ -136,7 +136,7 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # Several searches that reach one loss are an indication that it is the minimum. The paragraph has a quick lower bound
 # if one could be computed. `certify` can give a better one; the paragraph keeps the quick one, so replace it by
 # `certificate.lower_bound`. A bound equal to the expected loss proves optimality. Such a proof is often found under
-# Binder's loss; under VI a gap typically remains:
+# Binder's loss and, for up to about a hundred items, under VI:
 
 # %%
 certificate = pc.certify(summary.draws, summary.partition, progressbar=False)

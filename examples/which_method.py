@@ -52,7 +52,7 @@ compare(posteriors["irises"]).round(4).drop_duplicates()
 
 # %% [markdown]
 # Greedy search searches for the minimum expected VI, without proof. A partition that is worse under VI can be better
-# under Binder's loss: each method has its own criterion. For Binder's loss, `certify` bounds the distance from the
+# under Binder's loss: each method has its own criterion. For both losses, `certify` bounds the distance from the
 # optimum. [The benchmarks](../developers/benchmarks.md) have the times of methods.
 #
 # ## Simulations with known truth
