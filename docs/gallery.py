@@ -210,7 +210,7 @@ def ComponentSimilarity():
 def plot_alluvial():
     """Which items move between partitions?
 
-    Flows of galaxies between partitions into 2 to 6 clusters, each aligned with the one before it.
+    Flows of galaxies between partitions into 2 to 6 clusters, darker where galaxies change cluster.
     """
     numbers = pc.loss_by_n_clusters(pc.load_example("galaxies"), n_clusters=range(2, 7), random_seed=1)
     pc.plot_alluvial(pc.align_partitions(numbers.partitions))
@@ -387,7 +387,8 @@ def LayerStability():
 def FactorComparison():
     """Which setting matters most?
 
-    How far the number of clusters and the scale of the data take runs of k-means on 200 points apart.
+    Excess distance of runs of k-means that differ in the number of clusters, or the scale of the data, with its limit
+    by chance.
     """
     from scipy.cluster.vq import kmeans2
 
@@ -429,7 +430,7 @@ def ExpertViews():
 def plot_expert_views():
     """What clusters does each view see?
 
-    A strip of the items for each of two views, coloured by cluster.
+    A strip of the items for each of two views, coloured by cluster, whose clusters have little in common.
     """
     by_shape, by_colour = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)
     rng = np.random.default_rng(1)

@@ -1,6 +1,7 @@
 """compare_factors(): which of several factors of independent runs their partitions depend on most."""
 
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from posterior_consensus.sources.conversion import as_draws
 from posterior_consensus.sources.factors import factors_of
 
 _PERMUTATIONS = 1_999
-_COLUMNS = ("n_levels", "n_pairs", "distance", "error", "p_value")
+_COLUMNS = ("n_levels", "n_pairs", "distance", "error", "excess", "excess_limit", "p_value")
 _LEVEL_COORDS = ("of_factor", "level", "other_level")
 _MOST_LEVELS = 6  # of a factor whose distances between levels are printed
 
@@ -53,20 +54,47 @@ class _Design:
         differ = self.settings[:, np.newaxis] != self.settings
         return differ[..., factor] & (differ.sum(axis=-1) == 1)
 
-    def p_value(self, factor: int) -> float:
-        """Of the test that a factor changes nothing; NaN if no setting of several runs can show it."""
+    def test(self, factor: int) -> tuple[float, float, float]:
+        """Excess, its limit by chance, and p-value of the test that a factor changes nothing.
+
+        They are NaN if no settings of several runs can show it.
+        """
         others = np.delete(self._codes, factor, axis=1)
         stratum = np.unique(others, axis=0, return_inverse=True)[1].reshape(-1)
         rng, total, can_tell = np.random.default_rng(0), np.zeros(_PERMUTATIONS + 1), False
+        excess, n_pairs = np.zeros(_PERMUTATIONS + 1), 0
         for k in range(int(stratum.max()) + 1):
             rows = np.flatnonzero(stratum == k)
             level = np.unique(self._codes[rows, factor], return_inverse=True)[1]
             if not 1 < level.max() + 1 < rows.size:
                 continue
             can_tell = True
-            ways = rng.permuted(np.tile(level, (_PERMUTATIONS, 1)), axis=1)
-            total += tightness(self._distances[np.ix_(rows, rows)], np.concatenate([level[np.newaxis], ways]))
-        return float(np.mean(total <= total[0] * (1 + SAME))) if can_tell else np.nan
+            ways = np.concatenate([level[np.newaxis], rng.permuted(np.tile(level, (_PERMUTATIONS, 1)), axis=1)])
+            own = self._distances[np.ix_(rows, rows)]
+            total += tightness(own, ways)
+            of_pairs, number = _excess(own, ways)
+            excess += of_pairs
+            n_pairs += number
+        p_value = float(np.mean(total <= total[0] * (1 + SAME))) if can_tell else np.nan
+        if n_pairs == 0:
+            return np.nan, np.nan, p_value
+        limit = np.quantile(excess, 1 - LEVEL, method="inverted_cdf")
+        return float(excess[0] / n_pairs), float(limit / n_pairs), p_value
+
+
+def _excess(distances: Floats, groups: Positions) -> tuple[Floats, int]:
+    """Sum over pairs of groups of how much farther apart runs of both are than two runs of one, and number of pairs.
+
+    Assignments are (R, N); groups of one run are left out.
+    """
+    sizes = np.bincount(groups[0])
+    known = [(groups == k).astype(np.float64) for k in np.flatnonzero(sizes > 1)]
+    to_runs, n = [own @ distances for own in known], sizes[sizes > 1]
+    excess = np.zeros(len(groups))
+    for a, b in combinations_with_replacement(range(n.size), 2):
+        sums = np.einsum("rt,rt->r", to_runs[a], known[b])
+        excess += sums / (n[a] * n[b]) if a < b else -sums * (n.size - 1) / 2 / (n[a] * (n[a] - 1))
+    return excess, n.size * (n.size - 1) // 2
 
 
 def _mean_over_settings(values: Floats, pairs: Flags) -> tuple[float, float]:
@@ -92,8 +120,10 @@ class FactorComparison(Stored):
     table : xarray.Dataset
         Over ``factor``, in the order given: ``n_levels``, the number of values; ``n_pairs``, the number of pairs of
         settings that differ in this factor alone; ``distance``, their mean distance in the loss's unit, with its
-        standard ``error`` over settings, NaN for fewer than four; and ``p_value`` of the test that the factor changes
-        nothing, NaN if no setting has several runs.
+        standard ``error`` over settings, NaN for fewer than four; ``excess``, by how much two runs of these pairs are
+        farther apart than two runs of one setting, over pairs whose settings both have several runs; ``excess_limit``,
+        which the excess is above in 1% of the permutations of the test; and ``p_value`` of the test that the factor
+        changes nothing. The last three are NaN if no setting has several runs.
     level_distance : xarray.DataArray of shape (level_pair,)
         Mean distance of runs with two levels of a factor, all else equal, with the coordinates ``of_factor``, ``level``
         and ``other_level``, both in words.
@@ -307,7 +337,8 @@ def compare_factors(draws: Any, factors: Any, *, loss: str | PartitionLoss | Non
     The test of a factor permutes its levels among runs that have all other factors equal, 1,999 times, and compares the
     sum over settings of n_s m(s, s), each run with itself included [1]_. The other factors may do what they do: within
     such a stratum, runs are exchangeable if the factor changes nothing. The p-value is the share of these sums, the
-    observed one among them, that are no larger than the observed one. Any change counts, with system or without: where
+    observed one among them, that are no larger than the observed one. The excess is the mean of m(s, t) less the mean
+    of the two settings' distances of two runs, a run and itself left out. Any change counts, with system or without: where
     runs of one setting are nearly copies, as of a program that hardly depends on its seed, every factor has a small
     one. Which factor matters is said by the distances.
 
@@ -347,7 +378,7 @@ def compare_factors(draws: Any, factors: Any, *, loss: str | PartitionLoss | Non
     for k, name in enumerate(given):
         pairs = design.pairs_of(k)
         levels = np.unique(given[name].to_numpy())
-        rows.append((len(levels), int(pairs.sum() // 2), *_mean_over_settings(of_pairs, pairs), design.p_value(k)))
+        rows.append((len(levels), int(pairs.sum() // 2), *_mean_over_settings(of_pairs, pairs), *design.test(k)))
         for a, one in enumerate(levels.tolist()):
             for b in range(a + 1, len(levels)):
                 chosen = pairs & (design.settings[:, k, np.newaxis] == a) & (design.settings[:, k] == b)

@@ -15,8 +15,9 @@ from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Clusters, Items, items_named_in
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import numbered_like
+from posterior_consensus.plots import grammar
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
-from posterior_consensus.plots.frame import Axes, Size, extent, new_axes, shortened
+from posterior_consensus.plots.frame import CHARACTER, LONGEST, Axes, Size, extent, new_axes, shortened
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 
@@ -28,6 +29,8 @@ _Columns = tuple[list[str], list[Labels], list[list[str]], list[Integers]]
 _BLOCK = 0.09  # width of a cluster, with columns 1 apart
 _SHORT = 3  # characters of a name that fits into a column
 _SWEEPS = 20
+_STAYING, _CHANGING = 0.3, 0.7  # opacities of bands whose items keep or change their cluster's colour
+_ABSENT = -1  # number of the cluster of items that a partition lacks
 
 
 def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -63,7 +66,8 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     Notes
     -----
     Clusters are ordered so that few bands cross: columns are sorted by mean position in a neighbouring column, in
-    sweeps both ways, and the best order is kept. A band has the colour of its cluster on the left.
+    sweeps both ways, and the best order is kept. A band has the colour of its cluster on the left, and is darker if its
+    items change cluster: if the cluster on the right has another colour. Numbers between columns count these items.
 
     Clusters of the same name have the same colour. If a column has no such names, its clusters have the colours of the
     clusters matched to them in the previous column (most items in common over all one-to-one matchings). In the first
@@ -84,7 +88,35 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     shares = [np.bincount(column) / column.size for column in labels]
     tables = [contingency_table(left, right) / left.size for left, right in itertools.pairwise(labels)]
     columns = list(map(Column, captions, shares, clusters, numbers))
-    return draw_alluvial(new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4), columns, tables, [0.45] * len(tables))
+    opacities = [np.where(np.not_equal.outer(*sides), _CHANGING, _STAYING) for sides in itertools.pairwise(numbers)]
+    ax = draw_alluvial(new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4), columns, tables, opacities)
+    _say_changes(ax, names, [column[label] for column, label in zip(numbers, labels, strict=True)])
+    return ax
+
+
+def _say_changes(ax: Axes, names: list[str], numbers: list[Integers]) -> None:
+    """Write between columns how many items change their cluster's number (n_items,), and where most do as the title."""
+    changing, common = [], []
+    for one, other in itertools.pairwise(numbers):
+        both = (one != _ABSENT) & (other != _ABSENT)
+        changing.append(int(np.sum(one[both] != other[both])))
+        common.append(int(both.sum()))
+    most = max(changing)
+    at = [j for j, number in enumerate(changing) if number == most]
+    of = f"{most:,} of {counted(common[at[0]], 'item')}"
+    before, after = (shortened(name.partition("\n")[0], LONGEST) for name in names[at[0] : at[0] + 2])
+    if most == 0:
+        grammar.say(ax, "no item changes its cluster")
+    elif len(at) == 1:
+        others = ", the most of any step" if len(changing) > 1 else ""
+        grammar.say(ax, f"{of} change cluster between {before} and {after}{others}")
+    else:
+        grammar.say(ax, f"at most {of} change cluster in a step, first between {before} and {after}")
+    notes = [f"{number:,} change" for number in changing]
+    longest = max(len(line) for tick in ax.get_xticklabels() for line in tick.get_text().split("\n"))
+    if CHARACTER * (longest + max(map(len, notes)) + 2) < extent(ax)[0] / len(names):
+        ax.set_xticks(np.arange(len(notes)) + 0.5, notes, minor=True, fontsize="small")
+        ax.tick_params(which="minor", length=0)
 
 
 class Column(NamedTuple):

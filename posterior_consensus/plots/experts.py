@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from posterior_consensus.answers.partition_loss import partition_loss
 from posterior_consensus.experts.views import ExpertViews
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
-from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, new_axes, short_names
-from posterior_consensus.plots.grammar import add_legend, mark_limit, point, say
+from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, extend_label, new_axes, short_names
+from posterior_consensus.plots.grammar import add_legend, point, say
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
-from posterior_consensus.results.display import counted, listed
+from posterior_consensus.results.display import counted
 
 _MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and offset from the expert's line
 
@@ -38,8 +39,8 @@ def plot_experts(
 
     Notes
     -----
-    Experts are ordered by view, then by weight, which follows their names. Experts no better than chance are grey. At
-    the dotted line, sensitivity and specificity are 1/2, so a constraint has no weight.
+    Experts are ordered by view, then by weight, which follows their names. Experts no better than chance, whose
+    sensitivity and specificity together hardly exceed 1, are grey.
 
     Examples
     --------
@@ -70,11 +71,23 @@ def plot_experts(
         xlabel=f"posterior mean and {intervals.prob:.0%} interval",
         ylabel="expert (weight)",
     )
-    mark_limit(ax, 0.5, "no weight", at=0.0)
     chance = f"{(~sure).sum():,} of {counted(sure.size, 'expert')} no better than chance"
     say(ax, f"{counted(views.n_views, 'view')}, {chance}")
     _explain(ax, views, sure)
     return ax
+
+
+def _alike_in_words(views: ExpertViews, sizes: list[int]) -> str:
+    """How much the clusters of the views have in common, by the adjusted Rand index."""
+    if len(sizes) == 1:
+        return f"one view, of {counted(sizes[0], 'cluster')}"
+    pairs = np.triu_indices(len(sizes), 1)
+    alike = 1.0 - np.asarray(partition_loss(views.labels.values, loss="one_minus_ari"))[pairs]
+    if len(sizes) == 2:
+        return f"adjusted Rand index of the two views: {alike[0]:.2f} (by chance: 0)"
+    at = int(alike.argmax())
+    which = f"{pairs[0][at]} and {pairs[1][at]}"
+    return f"most alike are the views {which}: adjusted Rand index {alike[at]:.2f} (by chance: 0)"
 
 
 def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
@@ -137,16 +150,20 @@ def plot_expert_views(
     >>> found = pc.experts.expert_views(pc.experts.as_constraints(experts), n_clusters=2, random_seed=1)
     >>> ax = pc.experts.plot_expert_views(found)
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
-    ['view 0, 2 experts', 'view 1, 2 experts']
+    ['view 0: 2 clusters, 2 experts', 'view 1: 2 clusters, 2 experts']
     """
     check_result("views", views, ExpertViews, "expert_views")
     sharing = np.bincount(views.expert_view.values, minlength=views.n_views)
-    captions = [f"view {view}\n{counted(int(number), 'expert')}" for view, number in enumerate(sharing)]
+    sizes = [np.unique(row).size for row in views.labels.values]
+    captions = [
+        f"view {view}: {counted(size, 'cluster')}\n{counted(int(number), 'expert')}"
+        for view, (size, number) in enumerate(zip(sizes, sharing, strict=True))
+    ]
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     shown = draw_strips(ax, list(views.labels), captions, "first view", order)
     edges, own = np.arange(shown.size + 1) - 0.5, views.memberships.max(views.memberships.dims[-1:]).values
-    means = listed([f"{mean:.2f}" for mean in own.mean(axis=1)], 6)
-    say(ax, f"mean probability of an item's cluster (line, from 0 to 1): {means}")
+    extend_label(ax, "x", "\nline: probability of the item's cluster in the view, 0 to 1")
+    say(ax, _alike_in_words(views, sizes))
     for view, probability in enumerate(own[:, shown]):
         ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
     return ax

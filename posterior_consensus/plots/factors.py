@@ -1,20 +1,21 @@
 """What independent runs differ in: how far each factor alone takes them apart."""
 
 import numpy as np
+import pandas as pd
 
 from posterior_consensus.diagnostics.groups import LEVEL
 from posterior_consensus.layers.factors import FactorComparison
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink
+from posterior_consensus.plots.colours import BARS, check_matplotlib, ink
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import listed, short_name_of
-from posterior_consensus.results.words import RUNS
+from posterior_consensus.results.display import listed, quantity, short_name_of
 
 _ROOM = 0.6  # above the first row and below the last
+_BAR = 0.5  # height of a bar
 
 
 def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
-    """Plot how far apart runs are that differ in one factor alone, beside two runs of one setting.
+    """Plot how much farther apart runs are that differ in one factor alone than two runs of one setting.
 
     Parameters
     ----------
@@ -36,8 +37,9 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
 
     Notes
     -----
-    The largest distance is on top. Bars are two standard errors to either side; the grey band is the distance of two
-    runs of one setting, with its errors.
+    A point is how much farther apart runs that differ in this factor alone are than two runs of one setting; the
+    largest is on top. The grey bar ends where 1% of the permutations of the test are beyond. A factor is filled if its
+    p-value, at its name, is at most 0.01. If no setting has several runs, points are the distances themselves.
 
     Examples
     --------
@@ -47,21 +49,41 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
     >>> title = ax.set_title("Does the program matter?")
     """
     check_matplotlib()
-    table = factors.to_dataframe().dropna(subset="distance").sort_values("distance")
-    ax = frame.new_axes(ax, figsize, 5.6, 1.3 + 0.35 * len(table))
-    if not np.isnan(factors.within):
-        error = grammar.ERRORS * np.nan_to_num(factors.within_error)
-        ax.axvspan(factors.within - error, factors.within + error, color=NEUTRAL, alpha=0.3, linewidth=0)
-    at, errors = np.arange(len(table)), grammar.ERRORS * table["error"].fillna(0.0).to_numpy()
-    ax.errorbar(table["distance"], at, xerr=errors, fmt="o", color=ink(), markersize=5, elinewidth=1.0, capsize=2)
-    frame.set_ticks(ax, "y", at, [str(name) for name in table.index])
+    table = factors.to_dataframe().dropna(subset="distance")
+    tested = bool(table["excess"].notna().any())
+    value = "excess" if tested else "distance"
+    table = table.dropna(subset=value).sort_values(value)
+    ax = frame.new_axes(ax, figsize, 5.6, 1.5 + 0.4 * len(table))
+    at, shown = np.arange(len(table)), (table["p_value"] <= LEVEL).to_numpy()
+    for some, face, label in ((shown, ink(), f"p ≤ {LEVEL:g}"), (~shown, ax.get_facecolor(), f"p > {LEVEL:g}")):
+        if some.any():
+            name = label if tested else None
+            ax.plot(table[value][some], at[some], "o", color=ink(), markerfacecolor=face, label=name, zorder=3)
+    names = frame.short_names(table.index, frame.LONGEST)
+    p_values = ["" if np.isnan(p) else f"\np = {p:.2g}" for p in table["p_value"]]
+    frame.set_ticks(ax, "y", at, [f"{name}{p}" for name, p in zip(names, p_values, strict=True)])
     label = grammar.axis_label(f"mean {short_name_of(factors.loss)}", factors.loss.unit)
-    xlabel = grammar.with_errors(f"{label} if this alone differs", errors, RUNS)
-    ax.set(xlabel=xlabel, ylim=(-_ROOM, len(table) - 1 + _ROOM))
-    ax.set_xlim(left=0.0)
-    if not np.isnan(factors.within):
-        grammar.mark_limit(ax, factors.within, "two runs of one setting")
-    matter = table.index[table["p_value"] <= LEVEL][::-1].tolist()
-    changes = "shown to change the partition"
-    grammar.say(ax, f"{changes}: {listed(matter, 4)}" if matter else f"no factor is {changes}")
+    less = ",\nless that of two runs of one setting" if tested else ""
+    ax.set(xlabel=f"{label} if this alone differs{less}", ylim=(-_ROOM, len(table) - 1 + _ROOM))
+    ax.margins(x=0.08)
+    if tested:
+        limits = table["excess_limit"].to_numpy()
+        ax.barh(at, limits, _BAR, color=BARS, label="99% of permutations", zorder=1)
+        grammar.mark_limit(ax, 0.0, "")
+    else:
+        ax.set_xlim(left=0.0)
+    grammar.say(ax, _finding(factors, table[shown][::-1], tested=tested))
+    if tested:
+        grammar.legend_above(ax)
     return ax
+
+
+def _finding(factors: FactorComparison, matter: pd.DataFrame, *, tested: bool) -> str:
+    """Which factors are shown to matter, the largest excess first, and by how much the first does."""
+    if not tested:
+        return "no setting has several runs, so no factor is tested"
+    if not len(matter):
+        return "no factor is shown to change partitions"
+    excess = quantity(float(matter["excess"].iloc[0]), factors.loss.unit, 2)
+    others = f"; also {listed(matter.index[1:].tolist(), 3)}" if len(matter) > 1 else "; no other factor is"
+    return f"{matter.index[0]} is shown to change partitions, by {excess} more than another run{others}"

@@ -48,6 +48,9 @@ def test_distances_and_errors_are_those_of_settings(table):
         row = found.to_dataframe().loc[name]
         assert row["n_pairs"] == len(pairs)
         assert_allclose(row[["distance", "error"]].astype(float), [values.mean(), error])
+        excess = np.mean([between(s, t) - (between(s, s) + between(t, t)) / 2 for s, t in pairs])
+        assert_allclose(row["excess"], excess)
+        assert (row["p_value"] <= 0.01) == (row["excess"] > row["excess_limit"])
     within = [between(one, one) for one in settings]
     assert_allclose([found.within, found.within_error], [np.mean(within), np.std(within, ddof=1) / np.sqrt(12)])
 
@@ -102,7 +105,7 @@ def test_what_cannot_be_told_is_unknown():
     one_each = pc.compare_factors(pc.as_runs({"a_1": [0, 0, 1], "b_2": [0, 1, 1]}), "{x}_{y}")
     assert "cannot be told" in one_each.verdict and np.isnan(one_each.within)
     single = pc.compare_factors(pc.as_runs({f"{x}_{y}": [0, x, y] for x in range(2) for y in range(3)}), "{x}_{y}")
-    assert "Not tested" in single.verdict and single.to_dataframe()["p_value"].isna().all()
+    assert "Not tested" in single.verdict and single.to_dataframe()[["p_value", "excess"]].isna().all(axis=None)
 
 
 def test_runs_have_weights_by_name():
