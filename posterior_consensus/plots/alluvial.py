@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Clusters,
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots import grammar
-from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
+from posterior_consensus.plots.colours import colours_of, ink, ink_on, is_patterned, patch_style, repeats
 from posterior_consensus.plots.frame import CHARACTER, LONGEST, Axes, Size, extent, new_axes, shortened
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
@@ -128,10 +128,20 @@ class Column(NamedTuple):
     numbers: Integers
 
 
-def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opacities: list[Any]) -> Axes:
-    """Plot columns of clusters, joined by bands of given widths (n_left, n_right) and opacities."""
+def draw_alluvial(
+    ax: Axes,
+    columns: list[Column],
+    tables: list[Floats],
+    opacities: list[Any],
+    names: Mapping[tuple[int, int, int], str] | None = None,
+) -> Axes:
+    """Plot columns of clusters, joined by bands of given widths (n_left, n_right) and opacities.
+
+    Bands with `names`, by column and clusters on the left and on the right, are outlined and named.
+    """
     from matplotlib.collections import PathCollection
     from matplotlib.colors import to_rgba_array
+    from matplotlib.patches import PathPatch
 
     orders = _orders_of_clusters(tables)
     ends = [_ends(column.shares[order], order) for column, order in zip(columns, orders, strict=True)]
@@ -142,6 +152,12 @@ def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opaciti
         colours = to_rgba_array(colours_of(columns[j].numbers[left]))
         colours[:, 3] = np.broadcast_to(opacity, table.shape)[left, right]
         ax.add_collection(PathCollection(paths, facecolors=colours, linewidths=0))
+        for path, *sides in zip(paths, left, right, strict=True):
+            if name := (names or {}).get((j, sides[0], sides[1])):
+                ax.add_patch(PathPatch(path, fill=False, edgecolor=ink(), linewidth=1.0, zorder=1.5))
+                middle = path.vertices[:8].mean(axis=0)
+                style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "parse_math": False}
+                ax.text(*middle, name, bbox=grammar.behind_names(ax), zorder=4, **style)
     for j, (column, end) in enumerate(zip(columns, ends, strict=True)):
         _draw_column(ax, j, end, column.numbers, column.names)
     ax.set_xticks(range(len(columns)), [column.caption for column in columns], parse_math=False)
@@ -308,7 +324,7 @@ def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[
     # Names are left of the first column and right of the others, as bands begin at all but the last.
     side = -1 if j == 0 else 1
     inks = ink_on(colours_of(numbers))
-    for (start, end), number, name, ink in zip(ends, numbers, names, inks, strict=True):
+    for (start, end), number, name, own_ink in zip(ends, numbers, names, inks, strict=True):
         style = patch_style(int(number), patterned)
         ax.add_patch(Rectangle((j - _BLOCK / 2, start), _BLOCK, end - start, **style))
         if (end - start) * points < 8:
@@ -316,7 +332,7 @@ def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[
         middle = (start + end) / 2
         if inside:
             box = {"boxstyle": "round,pad=0.1", "facecolor": style["facecolor"], "linewidth": 0.0}
-            ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=ink, bbox=box, parse_math=False)
+            ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=own_ink, bbox=box, parse_math=False)
         else:
             x, ha = j + side * 0.6 * _BLOCK, "right" if side < 0 else "left"
             ax.text(x, middle, shortened(name, 24), ha=ha, va="center", fontsize=8, parse_math=False)

@@ -21,7 +21,7 @@ from posterior_consensus.plots.colours import (
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import counted, quantity, short_name_of
+from posterior_consensus.results.display import at_most, counted, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
@@ -107,6 +107,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     along = "draw of the chain" if diagnosis.spread is None else "share of the runs, sorted by value"
     axes[-1, 0].set_xlabel(along, fontsize="small")
     axes[-1, 1].set_xlabel(f"rank among the {words.draws} of all {words.chains}", fontsize="small")
+    axes[0, 0].figure.suptitle(_agreement_in_words(diagnosis), fontsize="medium", wrap=True)
     if 1 < len(chains) <= MOST_CHAINS:
         looks = [chain_line(k, len(chains)) | {"linewidth": 2.0} for k in range(len(chains))]
         if diagnosis.spread is not None:
@@ -115,6 +116,21 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1), "ncols": -(-len(chains) // _MOST_IN_ROW)}
         grammar.add_legend(axes[0, 1], entries, title=words.chain, title_fontsize="small", **place)
     return axes
+
+
+def _agreement_in_words(diagnosis: Diagnosis) -> str:
+    """Whether chains, or groups of runs, agree, with the largest R-hat of the summaries shown."""
+    chains = diagnosis.words.chains
+    said = {
+        "agree": f"the {chains} agree",
+        "disagree": f"the {chains} disagree",
+        "short": f"no sign that the {chains} disagree, but too few effective draws",
+        "runs": "the runs are in no groups, which could agree",
+    }.get(diagnosis.status, f"whether the {chains} agree is unknown")
+    rhat = diagnosis.summaries["rhat"].values
+    if diagnosis.spread is not None or np.isnan(rhat).all():
+        return said
+    return f"{said}; R-hat of these summaries is at most {at_most(float(np.nanmax(rhat)), '.3f')}"
 
 
 def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], *, ordered: bool) -> None:
@@ -258,12 +274,13 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _RESAMPLE_BINS + 1)
     draws = independence.words.draws
-    texts = independence.words.either("posterior, other draws", "the other runs"), "product of marginals"
+    texts = f"from other {draws}", f"from {draws} of independent items"
     for name, text, colour in zip(_COMPARED, texts, (BARS, NEUTRAL), strict=True):
         ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.8, label=text)
     ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
-    ax.set(xlabel=f"squared maximum mean discrepancy of {draws} from ...", ylabel="resamples")
-    grammar.say(ax, f"p-value {independence.p_value:.2g} for independent items")
+    ax.set(xlabel=f"discrepancy of {draws} (squared maximum mean discrepancy)", ylabel="resamples")
+    verdict = independence.verdict.rstrip(".")
+    grammar.say(ax, f"{verdict[0].lower()}{verdict[1:]} (p = {independence.p_value:.2g})")
     ax.xaxis.set_major_locator(MaxNLocator(5))  # small numbers have long labels
     grammar.add_legend(ax, loc="best")
     return ax
@@ -316,13 +333,17 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
         named: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small"}
         ax.annotate(f"mode {mode}", place, (-7, 0), **named)
     away = f"{short_name_of(density.loss)} to the nearest\n{words.draw} of higher score"
-    ax.set(xlabel=f"score of a calibration {words.draw}", ylabel=grammar.axis_label(away, density.loss.unit))
+    near = f"score of a {words.draw} (the more {words.draws} near it, the higher)"
+    ax.set(xlabel=near, ylabel=grammar.axis_label(away, density.loss.unit))
     highest = max(heights.max(), density.to_higher.values.max())
     ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
     for prob in _PROBS:
         least = density.least_score(prob)
         if np.isfinite(least):
             grammar.mark_limit(ax, least, f"{prob:.0%} set")
-    apart = quantity(float(np.sort(heights)[-2]), density.loss.unit, 2) if heights.size > 1 else ""
-    grammar.say(ax, counted(heights.size, "mode") + (f", the second at {apart} from a higher one" if apart else ""))
+    if heights.size > 1:
+        least = quantity(float(np.sort(heights)[:-1].min()), density.loss.unit, 2)
+        grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{least} apart")
+    else:
+        grammar.say(ax, "one mode (diamond)")
     return ax

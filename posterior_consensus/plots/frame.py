@@ -51,6 +51,7 @@ MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
 _STEPS = (1, 2, 5)  # times powers of ten: steps between named items, and counts at ticks
+_MOST_STEPS = 3  # of names above each other
 _TICKS_APART = 0.12  # least share of the axis between ticks of counts
 
 
@@ -305,6 +306,19 @@ def with_room(places: Floats, names: list[str], order: Iterable[int]) -> list[in
         if np.all(np.abs(places[named] - places[k]) >= (rooms[named] + rooms[k]) / 2):
             named.append(int(k))
     return sorted(named)
+
+
+def stacked(places: Floats, names: Sequence[str]) -> tuple[Positions, int]:
+    """Steps upwards at which names at positions in points do not overlap, in their order, and the number of steps.
+
+    Names without room on a few steps have the step -1.
+    """
+    steps, rooms = np.full(len(names), -1), _rooms(names)
+    for k in range(len(names)):
+        near = np.abs(places[:k] - places[k]) < (rooms[:k] + rooms[k]) / 2
+        free = np.setdiff1d(np.arange(_MOST_STEPS), steps[:k][near])
+        steps[k] = free[0] if free.size else -1
+    return steps, int(steps.max(initial=-1)) + 1
 
 
 def _rooms(names: Sequence[str]) -> Floats:

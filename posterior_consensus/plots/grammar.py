@@ -62,8 +62,8 @@ def mark_limit(ax: Axes, value: float, label: str, along: Literal["x", "y"] = "x
         return
     low, high = ax.get_xlim() if along == "x" else ax.get_ylim()
     beyond = value > (low + high) / 2  # the name is on the side that has more room
-    box = {"facecolor": ax.get_facecolor(), "alpha": 0.7, "linewidth": 0.0, "pad": 1.0}
-    style: dict[str, Any] = {"fontsize": "small", "textcoords": "offset points", "bbox": box, "parse_math": False}
+    style: dict[str, Any] = {"fontsize": "small", "textcoords": "offset points", "parse_math": False}
+    style["bbox"] = behind_names(ax)
     if along == "x":
         place: dict[str, Any] = {"xytext": (-3 if beyond else 3, -3 if at else 3), "xycoords": ax.get_xaxis_transform()}
         ax.annotate(
@@ -74,6 +74,11 @@ def mark_limit(ax: Axes, value: float, label: str, along: Literal["x", "y"] = "x
         ax.annotate(
             label, (at, value), ha="right" if at else "left", va="top" if beyond else "bottom", **place, **style
         )
+
+
+def behind_names(ax: Axes) -> dict[str, Any]:
+    """Box behind a name in the figure, which is readable over lines and points."""
+    return {"facecolor": ax.get_facecolor(), "alpha": 0.7, "linewidth": 0.0, "pad": 1.0}
 
 
 def name_ends(ax: Axes) -> None:

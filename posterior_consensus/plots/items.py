@@ -9,18 +9,20 @@ import numpy.typing as npt
 from posterior_consensus.answers.membership import EVEN, ItemUncertainty, Membership
 from posterior_consensus.answers.membership import membership as membership_of
 from posterior_consensus.ensemble.items import Items, numbers_for_colours
-from posterior_consensus.ensemble.partitions import HasDraws
+from posterior_consensus.ensemble.partitions import HasDraws, Labels
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink, patch_style
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import ItemRow, check_order, coordinate, item_row, name_row, numbers_along, plain
-from posterior_consensus.results.display import counted_items, listed, unit_of
+from posterior_consensus.results.display import counted_items, unit_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
 _MOST_FEATURES = 6
+_TIMES = ("once", "twice")  # changes of the cluster that a title has
 _PALE = 0.3  # opacity of the background
+_IN_TITLE = 3  # uncertain items that a title names
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
@@ -79,16 +81,33 @@ def plot_membership(
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
     name_row(ax, row, _cluster_names(membership)[: cluster.max() + 1])
-    _say_doubted(ax, items, own)
+    _say_doubted(ax, row, own, np.ones(own.size), pad=True)
     return ax
 
 
-def _say_doubted(ax: Axes, items: Items, own: Floats) -> None:
-    """Write as the title which items have less than an even share (n,) with their own cluster."""
-    below = np.flatnonzero(own < EVEN)
-    names = listed(items.named(below[np.argsort(own[below], kind="stable")]).tolist(), 3)
-    which = f": {names}" if below.size else ""
-    grammar.say(ax, f"{below.size:,} of {counted_items(own.size, items.dim)} below {EVEN:g}{which}")
+def _say_doubted(ax: Axes, row: ItemRow, own: Floats, tops: Floats, *, pad: bool = False) -> None:
+    """Name the items with less than an even share (n,) of their own cluster at their tops (n,), and as the title.
+
+    The title names the least certain of those named in the figure, and has the number of all.
+    """
+    (places,) = np.nonzero(own[row.at] < EVEN)
+    places = places[np.argsort(own[row.at[places]], kind="stable")]
+    names = frame.short_names(row.items.named(row.at[places]), frame.LONGEST)
+    steps, n_steps = frame.stacked(frame.extent(ax)[0] * (places + 0.5) / row.at.size, names)
+    up = 1.2 * frame.font_of_names()
+    named = np.flatnonzero(steps >= 0).tolist()
+    for k in named:
+        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "small"}
+        style["bbox"] = grammar.behind_names(ax)
+        if steps[k]:
+            style["arrowprops"] = {"arrowstyle": "-", "color": ink(), "linewidth": 0.6, "shrinkA": 0.0, "shrinkB": 0.0}
+        at = places[k], tops[row.at[places[k]]]
+        ax.annotate(names[k], at, (0, 5 + up * steps[k]), parse_math=False, zorder=3, **style)
+    n_below = int(np.sum(own < EVEN))
+    said = f"{n_below:,} of {counted_items(own.size, row.items.dim)} below {EVEN:g}"
+    if first := [names[k] for k in named[:_IN_TITLE]]:
+        said += f": {', '.join(first)}" + (f" and {n_below - len(first):,} more" if n_below > len(first) else "")
+    grammar.say(ax, said, pad=(5 + up * (n_steps + 0.5)) if pad and named else None)
 
 
 def given_membership(given: Any) -> Membership:
@@ -222,16 +241,9 @@ def plot_item_uncertainty(
 
 
 def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats) -> None:
-    """Draw the limit of similarities (n,) to the own cluster, and name the items below it that are shown, with room."""
-    _say_doubted(ax, row.items, own)
+    """Draw the limit of similarities (n,) to the own cluster, and name the items below it that are shown."""
     ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":", zorder=2.2)
-    (below,) = np.nonzero(own[row.at] < EVEN)
-    names, places = row.items.named(row.at[below]), frame.extent(ax)[0] * (below + 0.5) / row.at.size
-    shown = frame.short_names(names, frame.LONGEST)
-    for k in frame.with_room(places, shown, np.argsort(own[row.at[below]], kind="stable")):
-        high = max(own[row.at[below[k]]], other[row.at[below[k]]])
-        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
-        ax.annotate(shown[k], (below[k], high), (0, 5), parse_math=False, zorder=3, **style)
+    _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other))
 
 
 def plot_regimes(
@@ -303,9 +315,9 @@ def plot_regimes(
             f"`features` must be a list of 1 to {_MOST_FEATURES} of the data's features; got {features!r}, "
             f"present: {present}."
         )
-    name, x = _axis(order, table.items)
-    in_row = np.argsort(x, kind="stable")
-    dated, x = x.dtype.kind == "M", numbers_along(name, x[in_row])
+    name, given = _axis(order, table.items)
+    in_row = np.argsort(given, kind="stable")
+    dated, x = given.dtype.kind == "M", numbers_along(name, given[in_row])
     n = len(names)
     grid = frame.grid_axes(axes, figsize, n + 1, 1, _PANEL[0], _PANEL[1] * n + 1.9).ravel()
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
@@ -320,11 +332,28 @@ def plot_regimes(
     draw_shares(grid[-1], membership, in_row, edges)
     grid[-1].set(ylim=(0, 1), ylabel=membership.words.on_axis)
     grid[-1].set_xlabel(grammar.axis_label(name, unit_of(table.items.coords.get(name, order))))
+    _say_changes(grid[0], cluster, _cluster_names(membership), table.items.dim, given[in_row])
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
         if dated:
             frame.tick_dates(ax.xaxis)
     return grid
+
+
+def _say_changes(ax: Axes, clusters: Labels, names: list[str], dim: str, values: npt.NDArray[Any]) -> None:
+    """Write the changes of the cluster (n,) along the values of the axis (n,) as the title; of many, their number."""
+    starts = frame.runs_of(clusters)[1:-1]
+    if not starts.size:
+        grammar.say(ax, f"all {counted_items(clusters.size, dim)} are in one cluster")
+        return
+    if starts.size > len(_TIMES):
+        grammar.say(ax, f"the cluster changes {starts.size:,} times; clusters: {len(names)}")
+        return
+    ends = [np.datetime_as_string(at, "D") if values.dtype.kind == "M" else f"{at:.12g}" for at in values]
+    changes = [
+        f"{names[clusters[at - 1]]} to {names[clusters[at]]} between {ends[at - 1]} and {ends[at]}" for at in starts
+    ]
+    grammar.say(ax, f"the cluster changes {_TIMES[starts.size - 1]}: {', '.join(changes)}")
 
 
 def _axis(order: Any, items: Items) -> tuple[str, npt.NDArray[Any]]:

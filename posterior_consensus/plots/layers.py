@@ -36,6 +36,7 @@ _LEVEL = 8  # characters of a layer's name that is not written upright
 _FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one whose interval is a point
 _LEAST = 0.05  # expected items of a band
 _TOP = 0.95  # the axis of stability ends there or lower
+_MOST_MOVED = 3  # items that a title names
 _NEAR_CHANCE = 0.2  # stability below which random labels are on the axis
 
 
@@ -73,7 +74,8 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     its opacity grows with the ratio of the ends of the number's interval, which has the probability
     ``comparison.prob``. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40
     layers, 40 successive ones around the largest change are shown. A cluster has its name where it
-    begins, and at the end. The dotted line is at the largest change. If there is no room for the names of all layers,
+    begins, and at the end. The dotted line is at the largest change; bands of items that clearly move then are outlined
+    and named. If there is no room for the names of all layers,
     one in several has its name.
 
     Examples
@@ -113,7 +115,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     clusters = _names_at_ends(numbers, partitions.names)
     columns = list(map(Column, [""] * len(shown), [size / height for size in sizes], clusters, numbers))
     tables = [table / height for table in tables]
-    ax = draw_alluvial(grid[0], columns, tables, opacities)
+    ax = draw_alluvial(grid[0], columns, tables, opacities, _names_of_bands(comparison, shown, numbers))
     ax.set_xlim(-_MARGIN, len(shown) - 1 + _MARGIN)
     largest = comparison.largest_change
     if largest is not None:
@@ -190,14 +192,43 @@ def _say_largest(ax: Axes, comparison: LayerComparison) -> None:
     largest = comparison.largest_change
     if largest is None:
         return
+    moved, items = _moved_most(comparison)
+    change = quantity(largest.expected_loss, comparison.loss.unit, 2)
+    said = f"largest change from {largest.before} to {largest.after}: {change}"
+    names = listed(items.named(moved).tolist(), _MOST_MOVED)
+    grammar.say(ax, said + (f"; {names} moved" if moved.size else "; no item clearly moved"))
+
+
+def _moved_most(comparison: LayerComparison) -> tuple[Positions, Items]:
+    """Positions of the items that clearly move at the largest change, and all items."""
+    largest = comparison.largest_change
+    assert largest is not None
     before, after = (own_in(comparison.overlaps, end).values for end in ("before", "after"))
     (step,) = np.flatnonzero((before == largest.before) & (after == largest.after))
     clear = own_in(comparison.overlaps.isel(step=step), "clear")
-    items = Items.along(clear, str(clear.dims[0]))
-    moved = listed(items.named(np.flatnonzero(clear.values)).tolist(), 3)
-    change = quantity(largest.expected_loss, comparison.loss.unit, 2)
-    said = f"largest change from {largest.before} to {largest.after}: {change}"
-    grammar.say(ax, said + (f"; {moved} moved" if moved else "; no item clearly moved"))
+    return np.flatnonzero(clear.values), Items.along(clear, str(clear.dims[0]))
+
+
+def _names_of_bands(
+    comparison: LayerComparison, shown: list[int], numbers: list[Integers]
+) -> dict[tuple[int, int, int], str]:
+    """Names of the items of which the title says that they moved, by column, source and target of their band."""
+    largest = comparison.largest_change
+    if largest is None:
+        return {}
+    moved, items = _moved_most(comparison)
+    ends = [shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after)]
+    if ends[1] != ends[0] + 1:  # a layer between has no common items, so no band
+        return {}
+    moved = moved[:_MOST_MOVED]
+    sides = [
+        _places_of(numbers[end], comparison.partitions.labels.values[shown[end], moved]).tolist() for end in ends
+    ]
+    names: dict[tuple[int, int, int], str] = {}
+    for name, *band in zip(frame.short_names(items.named(moved), frame.LONGEST), *sides, strict=True):
+        at = ends[0], band[0], band[1]
+        names[at] = f"{names[at]}, {name}" if at in names else name
+    return names
 
 
 def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
@@ -244,9 +275,8 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     Notes
     -----
     Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 for random
-    labels of the same cluster sizes, which is dashed if a layer is near it. Layers that are not clearly less stable
-    than another are filled; rings are the :attr:`LayerStability.shortlist`. The axis shows the values; a long error bar
-    may end beyond it. In the middle, the fewest and the most clusters of a run as a line, and those of the consensus
+    labels of the same cluster sizes, which is dashed if a layer is near it. Bars end at 1. Layers that are not clearly less
+    stable than another are filled; rings are the :attr:`LayerStability.shortlist`. In the middle, the fewest and the most clusters of a run as a line, and those of the consensus
     partition as a point. Below, the consensus partitions: a cluster is as high as its number of items, and keeps its
     colour as long as it keeps its name; noise is grey. Clusters are ordered such that few bands cross, as in
     :func:`plot_alluvial`. Of more than 40 layers, the first 40 are shown. The figure has what a clustering tree has
@@ -324,7 +354,8 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
     at, values = np.arange(len(table)), table["stability"].to_numpy()
     error, best = grammar.ERRORS * table["stability_error"].fillna(0.0).to_numpy(), np.array(is_best)
     ax.plot(at, values, color=NEUTRAL, linewidth=0.8, zorder=1)
-    ax.errorbar(at, values, error, fmt="none", color=ink(), elinewidth=1.0, zorder=2)
+    bars = np.stack([error, np.minimum(error, (1.0 - values).clip(min=0.0))])  # no stability is above 1
+    ax.errorbar(at, values, bars, fmt="none", color=ink(), elinewidth=1.0, capsize=2, zorder=2)
     others = "other" if best.any() else "error unknown"
     for some, face, label in ((best, ink(), "not clearly less stable"), (~best, ax.get_facecolor(), others)):
         if some.any():
@@ -332,7 +363,7 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
     if any(is_listed):
         ax.scatter(at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="shortlist")
         grammar.say(ax, f"runs agree most around {listed(table.index[is_listed].tolist(), 4)} (rings)")
-    low = float(np.nanmin(np.append(values, _TOP))) - float(np.nanmin(np.append(error[error > 0], 0.0)))
+    low = float(np.nanmin(np.append(values - error, _TOP)))
     if low < _NEAR_CHANCE:
         low = min(low, 0.0)
         ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
@@ -511,8 +542,8 @@ def plot_layer_items(
 
     Notes
     -----
-    Items that a layer lacks are left out. A triangle above a layer marks an item that clearly moved to it, see
-    :class:`LayerComparison`. Other changes of colour are those of the partitions alone. Memberships have constant
+    Items that a layer lacks are left out. A triangle above a layer marks an item that moved to it: it is filled if the
+    item clearly moved, see :class:`LayerComparison`, else the partitions alone say so. Memberships have constant
     colours if their partitions have: those of ``comparison.partitions[name]`` do.
 
     Examples
@@ -541,14 +572,41 @@ def plot_layer_items(
 
 
 def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None:
-    """Mark the items, of those shown from left to right, that clearly move to a layer."""
-    for after, clear in zip(
-        own_in(comparison.overlaps, "after").values.tolist(), own_in(comparison.overlaps, "clear"), strict=True
+    """Mark the items, of those shown from left to right, that move to a layer: clearly, or in the partition alone."""
+    labels = comparison.partitions.labels.values[:, shown]
+    named = [tick.get_text() for tick in ax.get_xticklabels()]
+    largest = comparison.largest_change
+    for before, after, clear in zip(
+        *(own_in(comparison.overlaps, end).values.tolist() for end in ("before", "after")),
+        own_in(comparison.overlaps, "clear"),
+        strict=True,
     ):
-        x = np.flatnonzero(clear.values[shown])
-        y = np.full(x.size, comparison.layers.index(after) - 0.5)
-        ax.scatter(x, y, marker="v", s=14, color=ink(), linewidths=0)
-    grammar.legend_above(ax, [grammar.point("clearly moved", "v", ink(), markersize=4)])
+        one, other = (labels[comparison.layers.index(end)] for end in (before, after))
+        is_clear, y = clear.values[shown] == 1, comparison.layers.index(after) - 0.5
+        unsure = (one != other) & (one >= 0) & (other >= 0) & ~is_clear
+        for some, face in ((is_clear, ink()), (unsure, ax.get_facecolor())):
+            x = np.flatnonzero(some)
+            look = {"marker": "v", "s": 14, "facecolors": face, "edgecolors": ink(), "linewidths": 0.6}
+            ax.scatter(x, np.full(x.size, y), **look, zorder=3)
+        if largest is not None and (largest.before, largest.after) == (before, after):
+            _name_moved(ax, comparison, shown, y, named)
+    clear_move, unsure_move = (
+        grammar.point(name, "v", ink(), markersize=4, markerfacecolor=face)
+        for name, face in (("clearly moved", ink()), ("may have moved", ax.get_facecolor()))
+    )
+    grammar.legend_above(ax, [clear_move, unsure_move])
+
+
+def _name_moved(ax: Axes, comparison: LayerComparison, shown: Positions, y: float, named: list[str]) -> None:
+    """Name the items that the title names next to their marks if the axis does not."""
+    moved, items = _moved_most(comparison)
+    for item, name in zip(moved[:_MOST_MOVED].tolist(), items.named(moved[:_MOST_MOVED]), strict=True):
+        if name not in named and item in shown:
+            x = float(np.flatnonzero(shown == item)[0])
+            side = "right" if x > shown.size / 2 else "left"
+            place: dict[str, Any] = {"xytext": (-4 if side == "right" else 4, 0), "textcoords": "offset points"}
+            style: dict[str, Any] = {"fontsize": "small", "va": "center", "ha": side, "parse_math": False, "zorder": 4}
+            ax.annotate(frame.shortened(name, frame.LONGEST), (x, y), bbox=grammar.behind_names(ax), **place, **style)
 
 
 def _draw_partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, Positions]:

@@ -1,5 +1,6 @@
 """Maps of the draws and of the items by their distances."""
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,17 +10,18 @@ from posterior_consensus.answers.credible import BALL_BOUNDS, CredibleBall
 from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.answers.particles import Particles
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws
-from posterior_consensus.ensemble.items import numbers_for_colours
-from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.items import NOISE, numbers_for_colours
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots import colours, frame, grammar
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import counted, short_name_of
+from posterior_consensus.results.display import counted, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
@@ -36,6 +38,17 @@ _LEAST_SPAN = 1e-9  # smaller spans are one position
 _FONT = 9.0  # points of a name
 _LETTER, _LINE = 0.6 * _FONT, 1.2 * _FONT
 _LONGEST = 16  # letters of a name
+_NEXT, _FARTHER = 5.0, (18.0, 36.0, 60.0)  # points from a mark to its caption, without and with a line
+_AROUND = np.array([(0, 1), (1, 0), (-1, 0), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])  # of a mark
+
+
+class _Group(NamedTuple):
+    """Draws with the same look."""
+
+    rows: Positions
+    colour: str
+    marker: str
+    name: str | None
 
 
 def plot_draws_map(
@@ -91,7 +104,7 @@ def plot_draws_map(
     The map is classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the
     draws shown and J the centring matrix. The partition, bounds and particles are added by Gower's formula [1]_,
     without changing the map. The axes' labels have the shares of the sum of positive eigenvalues. If both together have
-    less than half, the title warns that distant draws can coincide.
+    less than half, the label warns that distant draws can coincide. The title has mean distances of the draws shown.
 
     Equal draws of a chain, or of a particle, are one point, with area proportional to their number; the legend has the
     scale. Beyond 10,000 items, distances use 10,000 random items; the label of the second axis notes it.
@@ -146,6 +159,7 @@ def plot_draws_map(
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
     _as_map(ax, shares, f"{words.draws} that are close can be far apart")
+    _say_apart(ax, np.sqrt(squares), groups, metric, words, "particle" if particles is not None else words.chain)
     if len(ax.get_legend_handles_labels()[0]) > 1:
         grammar.add_legend(ax)
     return ax
@@ -155,12 +169,32 @@ def _as_map(ax: Axes, shares: Floats, caution: str) -> None:
     """Use equal scales on two axes, and add a caution if they show little of the variation."""
     from matplotlib.ticker import MaxNLocator
 
-    shown = f"The map shows {shares.sum():.0%} of the variation"
-    grammar.say(ax, f"{shown}: {caution}" if 0 < shares.sum() < _LITTLE else shown)
+    if 0 < shares.sum() < _LITTLE:
+        frame.extend_label(ax, "x", f"\n{shares.sum():.0%} is shown: {caution}")
     ax.margins(0.1, 0.15)
     ax.set_aspect("equal", adjustable="datalim")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5))
+
+
+def _say_apart(
+    ax: Axes, distances: Floats, groups: list[_Group], metric: PartitionLoss, words: Words, group: str
+) -> None:
+    """Write the mean distances (N, N) of draws of one group and of different ones as the title."""
+    of = np.empty(len(distances), np.intp)
+    for k, one in enumerate(groups):
+        of[one.rows] = k
+    first, second = np.triu_indices(len(distances), 1)
+    own = of[first] == of[second]
+    apart = [
+        quantity(float(distances[first[some], second[some]].mean()), metric.unit, 2) if some.any() else ""
+        for some in (own, ~own)
+    ]
+    if all(apart):
+        what = f"{words.draws} of one {group} are {apart[0]} apart on average"
+        grammar.say(ax, f"{what}, of different {group}s {apart[1]}")
+    elif any(apart):
+        grammar.say(ax, f"two {words.draws} are {apart[0] or apart[1]} apart on average")
 
 
 def _marks(
@@ -211,15 +245,6 @@ def _scaled(
 def _draw_number(ax: Axes, k: int, x: float, y: float) -> None:
     box = {"boxstyle": "circle", "facecolor": ax.get_facecolor(), "edgecolor": colours.ink()}
     ax.text(x, y, str(k), ha="center", va="center", fontsize=8, bbox=box, zorder=5)
-
-
-class _Group(NamedTuple):
-    """Draws with the same look."""
-
-    rows: Positions
-    colour: str
-    marker: str
-    name: str | None
 
 
 def _by_chain(shown: PartitionDraws) -> list[_Group]:
@@ -310,10 +335,11 @@ def plot_items_map(
     Notes
     -----
     Over all axes, the squared distance of two items is 2 (1 - PSM_ij). The map has the two axes of most variation, with
-    their shares in the labels, and that of both together in the title. If it is less than half, the title warns that
-    dissimilar items can coincide. Items that are always co-clustered are one point, whose size grows with their number.
-    The exemplar of a cluster is the item of greatest mean similarity to the rest of it. Next to it, a cluster is named
-    with its size and its exemplar if there is room, large clusters first; a legend names them if there is not.
+    their shares in the labels. If both together have less than half, the label warns that dissimilar items can
+    coincide. Items that are always co-clustered are one point, whose size grows with their number. The exemplar of a
+    cluster is the item of greatest mean similarity to the rest of it. Next to it, a cluster is named with its size and
+    its exemplar if there is room, large clusters first; a legend names them if there is not. A line joins
+    the two clusters of largest mean similarity between their items, of the twelve largest.
 
     Examples
     --------
@@ -321,7 +347,7 @@ def plot_items_map(
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_items_map(draws, [0, 0, 1, 1])
     >>> [text.get_text() for text in ax.texts]
-    ['0 (n = 2)\nlike 0', '1 (n = 2)\nlike 2']
+    ['0 (n = 2)\nexemplar: 0', '1 (n = 2)\nexemplar: 2']
     """
     source, partition = as_source(draws), partition_of(draws, partition)
     items = item_uncertainty(source, partition)
@@ -337,11 +363,13 @@ def plot_items_map(
     sizes = np.bincount(labels).tolist()
     names = frame.short_names(source.items.names[items.exemplars], _LONGEST)
     clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
-    captions = [f"{cluster} (n = {size:,})\nlike {item}" for cluster, size, item in clusters]
+    captions = [f"{cluster} (n = {size:,})\nexemplar: {item}" for cluster, size, item in clusters]
     n_named = _draw_exemplars(ax, places, labels, numbers, items.exemplars, captions)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
     _as_map(ax, shares, "items that are close can be dissimilar")
+    nearest = _say_nearest(ax, source, labels, items.names)
+    ax.plot(*places[items.exemplars[nearest]].T, ":", color=colours.ink(), linewidth=1.0, zorder=1)
     if n_named < len(sizes):
         exemplar = grammar.point("exemplar", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
         grammar.add_legend(ax, [*grammar.cluster_entries(labels, items.names, numbers), exemplar])
@@ -372,15 +400,68 @@ def _draw_exemplars(
         x, y = places[exemplars[[k]]].T
         edge, area = colours.ink(), 4 * _AREA_OF_ITEM
         frame.scatter_clusters(ax, x, y, numbers[[k]], s=area, edgecolor=edge, linewidth=1.0, zorder=4)
-    # Margins are 0.15 of the span at both ends at most.
-    points = places * min(np.divide(frame.extent(ax), 1.3 * np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
-    widths = [_LETTER * max(map(len, caption.split("\n"))) for caption in captions]
-    named = list[int]()
+    # Margins are 0.15 of the span at both ends at most, and both axes have one scale.
+    low, high = places.min(axis=0), places.max(axis=0)
+    room = np.array(frame.extent(ax))
+    points = (places - (low + high) / 2) * min(np.divide(room, 1.3 * np.maximum(high - low, _LEAST_SPAN)))
+    marks, others = points[exemplars], np.unique(points.round(), axis=0)
+    taken, n_named = list[Floats](), 0
     for k in order.tolist():
-        width = max(widths[other] for other in (k, *named))
-        away = np.abs(points[exemplars[named]] - points[exemplars[k]])
-        if np.all((away[:, 0] > width) | (away[:, 1] > 2 * _LINE)):
-            place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
-            ax.annotate(captions[k], places[exemplars[k]], (0, 5), fontsize=_FONT, parse_math=False, **place)
-            named.append(k)
-    return len(named)
+        lines = captions[k].split("\n")
+        size = np.array([_LETTER * max(map(len, lines)), _LINE * len(lines)])
+        best = _free_place(marks[k], size, room, np.delete(marks, k, axis=0), others, taken)
+        if best is None:
+            continue
+        away, middle, box = best
+        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 5}
+        if away > _NEXT:
+            style["arrowprops"] = {"arrowstyle": "-", "color": colours.ink(), "linewidth": 0.6, "shrinkB": 4.0}
+        ax.annotate(captions[k], places[exemplars[k]], middle - marks[k], fontsize=_FONT, parse_math=False, **style)
+        taken.append(box)
+        n_named += 1
+    return n_named
+
+
+def _free_place(
+    mark: Floats, size: Floats, room: Floats, marks: Floats, points: Floats, taken: list[Floats]
+) -> tuple[float, Floats, Floats] | None:
+    """Where a caption of this size (2,) fits: its distance from the mark, its middle, and its corners (2, 2).
+
+    Of the nearest places within the axes that cover no mark and no other caption, it is one that covers fewest points.
+    """
+    for away in (_NEXT, *_FARTHER):
+        found = []
+        for direction in _AROUND:
+            middle = mark + direction * (away + size / 2)
+            box = np.stack([middle - size / 2, middle + size / 2])
+            free = all(np.any((box[0] >= other[1]) | (box[1] <= other[0])) for other in taken)
+            if free and np.all(np.abs(box) <= room / 2) and not _inside(marks, box, _NEXT).any():
+                found.append((int(_inside(points, box, 0.0).sum()), middle, box))
+        if found:
+            _, middle, box = min(found, key=lambda place: place[0])
+            return away, middle, box
+    return None
+
+
+def _inside(points: Floats, box: Floats, margin: float) -> Flags:
+    """Which of the points (P, 2) are within a box, or as near to it as the margin."""
+    inside: Flags = np.all((points > box[0] - margin) & (points < box[1] + margin), axis=1)
+    return inside
+
+
+def _say_nearest(ax: Axes, source: PairSource, labels: Labels, names: tuple[Hashable, ...]) -> list[int]:
+    """Write which two clusters have the largest mean similarity between their items as the title, and return them."""
+    sizes = np.bincount(labels)
+    largest = [k for k in grammar.largest_of(sizes).tolist() if names[k] != NOISE]
+    members = (labels[:, np.newaxis] == largest) / sizes[largest]
+    between = np.tril(members.T @ source.product(members), -1)
+    if len(largest) < 2:
+        grammar.say(ax, f"one cluster of {counted(int(sizes[largest].sum()), 'item')}")
+        return []
+    one, other = np.unravel_index(int(between.argmax()), between.shape)
+    nearest = [largest[other], largest[one]]
+    first, second = frame.short_names([names[k] for k in nearest], _LONGEST)
+    of = f"of the {len(largest)} largest clusters, " if sizes.size > grammar.MOST_NAMED else "clusters "
+    what = source.words.either("similarity", "agreement")
+    grammar.say(ax, f"{of}{first} and {second} are most alike (line): mean {what} {between[one, other]:.2g}")
+    return nearest

@@ -24,7 +24,7 @@ from posterior_consensus.plots.colours import (
     on_dark,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import counted, percent, quantity, short_name_of
+from posterior_consensus.results.display import counted, listed, percent, quantity, short_name_of
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
@@ -193,7 +193,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     table, prices = path.table, path.table["price"].values
     line: dict[str, Any] = {"marker": "o", "linewidth": 1.2, "clip_on": False}
     grid[0].plot(prices, table["averaged_jaccard"].values, color=ink(), markersize=4, **line)
-    grid[0].set(ylabel="averaged Jaccard index", ylim=(0.0, 1.05))
+    grid[0].set(ylabel="agreement (averaged\nJaccard index)", ylim=(0.0, 1.05))
     own = table["own_loss"].values
     what, n_chains = ("chain", "chains") if path.of_chains else ("analysis", "analyses"), len(path.names)
     for at, name in enumerate(path.names):
@@ -203,13 +203,28 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     grid[1].set(ylabel=rise, xlabel="penalty weight on disagreement")
     for ax in grid:
         ax.set_xlim(prices[0], prices[-1])
-        grammar.mark_limit(ax, EARLY, f"search noise rises before {EARLY:g}" if ax is grid[0] else "", at=0.0)
-    grammar.say(grid[0], path.verdict.partition(":")[0])
+        grammar.mark_limit(ax, EARLY, "a rise left of this is search noise" if ax is grid[0] else "", at=0.0)
+    grammar.say(grid[0], _modes_in_words(path))
     if n_chains <= MOST_CHAINS:
         grammar.name_ends(grid[1])
     else:
         grid[1].text(0.02, 0.95, f"{n_chains} {what[1]}", transform=grid[1].transAxes, va="top", color=NEUTRAL)
     return grid
+
+
+def _modes_in_words(path: AgreementPath) -> str:
+    """Whether chains agree, and otherwise why not and which are on which side."""
+    what, groups = "chains" if path.of_chains else "analyses", path.groups
+    if path.labels.values[0].max() == 0:
+        return f"the {what} agree on one cluster of all items"
+    if path.status == "agreement":
+        return f"the {what} agree without a penalty"
+    if path.status == "search noise":
+        return f"the {what} differ by search noise or few draws: they agree at a small penalty"
+    sides = f"{listed(groups[0], 4)} against {listed(groups[1], 4)}"
+    more = f" and {counted(len(groups) - 2, 'other group')}" if len(groups) > 2 else ""
+    apart = "are in different modes" if path.status == "different modes" else "share modes, but their partitions differ"
+    return f"the {what} {apart}: {sides}{more}"
 
 
 def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -395,8 +410,8 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
 
     Notes
     -----
-    Components split as more agreement is required. A long flat part indicates components that are the same over a
-    range of thresholds.
+    Components split as more agreement is required. In a flat part, components are the same: the title names the
+    longest.
 
     Examples
     --------
@@ -414,7 +429,13 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     ax.plot(thresholds, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
     ax.plot(components.threshold, components.n_components, "o", color=MARK, clip_on=False, zorder=3)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
-    grammar.say(ax, f"{counted(components.n_components, 'component')} at the threshold {components.threshold:g}")
+    grammar.mark_limit(ax, components.threshold, f"requested: {components.threshold:g}", at=0.5)
+    starts = frame.runs_of(numbers)
+    longest = int(np.argmax(np.diff(starts)))
+    first, last = thresholds[starts[longest]], thresholds[starts[longest + 1] - 1]
+    same = f"the same {counted(int(numbers[starts[longest]]), 'component')} from {first:g} to {last:g}"
+    here = counted(components.n_components, "stable component")
+    grammar.say(ax, f"{here} at {components.threshold:g}; {same}")
     agree = f"threshold: least share of the {components.words.draws} that agree"
     ax.set(xlabel=agree, ylabel="stable components")
     frame.tick_integers(ax.yaxis)

@@ -100,16 +100,30 @@ def plot_cluster_profiles(
     _set_names(ax, "y", [f"{name} (n = {size})" for name, size in zip(names, sizes, strict=True)])
     if several:
         _draw_cells(ax, table.values, table.labels, as_cmap(cmap))
-        caption = "line: standard deviation within the cluster;\ncell width: standard deviation of all items"
         _set_names(ax, "x", features)
+        ax.set_xlabel("line: standard deviation within the cluster;\ncell width: standard deviation of all items")
     else:
         _draw_by_cluster(ax, table.values[:, 0], table.labels, table.numbers)
-        ax.set_xlabel(table.titles[0], wrap=True)
-        caption = "line: quartiles of the cluster; tick: median"
-    ax.set_title(caption, fontsize="medium")
+        ax.set_xlabel(f"{table.titles[0]}\nline: quartiles of the cluster; tick: median", wrap=True)
+    grammar.say(ax, _explained_in_words(table.values, table.labels, features))
     ax.set_ylabel("cluster")
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _explained_in_words(values: Floats, labels: Labels, features: list[str]) -> str:
+    """The share of a feature's variance that is between clusters: the largest and, of several, the smallest."""
+    table = pd.DataFrame(values)
+    within = (table - table.groupby(labels).transform("mean")).pow(2).sum().to_numpy()
+    total = (table - table.mean()).pow(2).sum().to_numpy()
+    shares = 1.0 - np.divide(within, total, out=np.full(total.size, np.nan), where=total > 0)
+    if np.isnan(shares).all():
+        return "no feature varies between the items"
+    most, least = int(np.nanargmax(shares)), int(np.nanargmin(shares))
+    shown = [percent(float(shares[k].clip(0.0, 1.0))) for k in (most, least)]
+    names = [f"feature {features[k]}" if features[k].isdigit() else features[k] for k in (most, least)]
+    said = f"{shown[0]} of the variance of {names[0]} is between clusters"
+    return said if most == least else f"{said}, {shown[1]} of {names[1]}"
 
 
 def _draw_by_cluster(ax: Axes, values: Floats, labels: Labels, numbers: Integers) -> None:

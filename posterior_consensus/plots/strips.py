@@ -20,7 +20,7 @@ from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import check_matplotlib, colours_of, ink, patch_style, patterns_of
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
-from posterior_consensus.results.display import counted, percent, quantity, short_name_of
+from posterior_consensus.results.display import counted, counted_items, percent, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
@@ -233,30 +233,32 @@ def plot_particles(
     >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
     >>> ax = found.plot()
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
-    ['weight 0.60 (0.3), 2 clusters', 'weight 0.40 (0.3), 2 clusters', 'co-members, that change']
+    ['weight 0.60 (MCSE 0.3), 2 clusters', 'weight 0.40 (MCSE 0.3), 2 clusters', 'co-members that, change (0 to 1)']
     """
     partitions = particles.partitions.values
-    errors = ["" if np.isnan(error) else f" ({error:.2g})" for error in particles.weights_mcse.values]
+    words, dim = particles.words, str(particles.partitions.dims[1])
+    errors = ["" if np.isnan(error) else f" ({words.mcse} {error:.2g})" for error in particles.weights_mcse.values]
     captions = [
         f"weight {weight:.2f}{error}\n{counted(int(number), 'cluster')}"
         for number, weight, error in zip(particles.n_clusters.values, particles.weights.values, errors, strict=True)
     ]
     several = len(partitions) > 1
     if several:
-        captions.append("co-members\nthat change")
+        captions.append("co-members that\nchange (0 to 1)")
     ax = frame.new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     given, noise_from = list(particles.partitions), particles.noise_from
     shown = draw_strips(ax, given, captions, "heaviest particle", order, noise_from=noise_from)
+    distance, loss = quantity(particles.distance, particles.loss.unit, 3), short_name_of(particles.loss)
+    stand = "partitions stand" if several else "partition stands"
+    said = f"{len(partitions)} {stand} for all {words.draws}, at a mean {loss} of {distance}"
     if several:
         floor = len(partitions) + HEIGHT
-        changes = _changes(partitions, particles.weights.values)[shown]
+        changes = _changes(partitions, particles.weights.values)
         edges = np.arange(shown.size + 1) - 0.5
-        ax.stairs(floor - 2 * HEIGHT * changes, edges, baseline=floor, fill=True, color=ink(), alpha=0.6)
+        ax.stairs(floor - 2 * HEIGHT * changes[shown], edges, baseline=floor, fill=True, color=ink(), alpha=0.6)
         ax.hlines([floor], -0.5, shown.size - 0.5, colors=ink(), linewidths=0.8)
-    distance = quantity(particles.distance, particles.loss.unit, 3)
-    kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
-    loss = short_name_of(particles.loss)
-    grammar.say(ax, f"{kind} from the {particles.words.posterior} {distance} ({loss})")
+        said += f"; {np.sum(changes > 0):,} of {counted_items(changes.size, dim)} change co-members"
+    grammar.say(ax, said)
     return ax
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.layers.tree_record import ConsensusTree
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import as_cmap, ink_on
+from posterior_consensus.plots.colours import as_cmap, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.aliases import Floats, Integers
@@ -47,7 +47,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     -----
     Nodes and branches are as high as their number of items, and have the colour of their support: the mean Jaccard
     similarity to the most similar cluster of a draw. Support below 0.5 has one colour. A node has its number where it
-    begins, if there is room. As each cluster is within one of the coarser layer, no branches cross. The figure has what
+    begins, if there is room; an arrow is at the least supported one. As each cluster is within one of the coarser layer, no branches cross. The figure has what
     a clustering tree has [1]_, in the order of the tree.
 
     References
@@ -81,14 +81,19 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     for node, begin in _begins_of_branches(parent, size, low):
         x = first[node] - 1 + _WIDTH / 2, first[node] - _WIDTH / 2
         _draw_branch(ax, x, (begin, low[node]), size[node], looks[node])
-    _name_nodes(ax, first, low, high, looks)
+    least = int(support.argmin())
+    _name_nodes(ax, first, low, high, looks, least)
     ax.set(xlim=(-0.4, n_layers - 0.6), ylim=(float(high.max()), 0.0), yticks=[], xlabel=tree.dim)
     ax.set_ylabel(counted(tree.partitions.shape[1], "item"))
     ax.set_xticks(range(n_layers), frame.short_names(tree.layers, 12), parse_math=False)
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(length=0)
-    least = int(support.argmin())
-    grammar.say(ax, f"{counted(support.size, 'node')}; the least supported, {least}: {support[least]:.2f}")
+    n_first, n_last = (np.sum((first <= layer) & (last >= layer)) for layer in (0, n_layers - 1))
+    ends = frame.short_names([tree.layers[0], tree.layers[-1]], 12)
+    split = f"{counted(int(n_first), 'cluster')} at {ends[0]} split into {n_last:,} at {ends[1]}"
+    same = f"the {counted(int(n_first), 'cluster')} of all layers are the same"
+    doubt = f"node {least} has the least support, {support[least]:.2f}"
+    grammar.say(ax, f"{split if n_last > n_first else same}; {doubt}")
     grammar.add_colour_bar(
         ax, shown, "support (mean Jaccard)", extend="min" if support.min() < _LEAST_SUPPORT else "neither"
     )
@@ -125,11 +130,18 @@ def _draw_branch(ax: Axes, x: tuple[float, float], y: tuple[float, float], heigh
     ax.fill_between(across, curve, curve + height, color=colour, alpha=_BRANCH, linewidth=0)
 
 
-def _name_nodes(ax: Axes, first: Integers, low: Floats, high: Floats, looks: Any) -> None:
-    """Write the number of each node that is high enough."""
+def _name_nodes(ax: Axes, first: Integers, low: Floats, high: Floats, looks: Any, least: int) -> None:
+    """Write the number of each node that is high enough, and next to the `least` supported one if it is not."""
     points = frame.extent(ax)[1] / high.max()
     font = frame.font_of_names()
     named = np.flatnonzero(points * (high - low) > font)
+    if least not in named:
+        side = 1 if first[least] == 0 else -1  # there is no room left of the first layer
+        place: Any = {"xytext": (16 * side, 14), "ha": "left" if side > 0 else "right", "fontsize": font}
+        place["textcoords"] = "offset points"
+        line = {"arrowstyle": "-|>", "color": ink(), "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
+        middle = (low[least] + high[least]) / 2
+        ax.annotate(f"node {least}", (first[least] - _WIDTH / 2, middle), arrowprops=line, **place)
     for node, colour in zip(named.tolist(), ink_on(looks[named]), strict=True):
         ax.text(
             first[node], (low[node] + high[node]) / 2, str(node), ha="center", va="center", fontsize=font, color=colour
