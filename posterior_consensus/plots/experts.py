@@ -7,8 +7,8 @@ import numpy as np
 from posterior_consensus.answers.partition_loss import partition_loss
 from posterior_consensus.experts.views import ExpertViews
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
-from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, extend_label, new_axes, short_names
-from posterior_consensus.plots.grammar import add_legend, point, say
+from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, new_axes, short_names
+from posterior_consensus.plots.grammar import add_legend, legend_above, line, point, say
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
 from posterior_consensus.results.display import counted
 
@@ -162,8 +162,8 @@ def plot_expert_views(
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     shown = draw_strips(ax, list(views.labels), captions, "first view", order)
     edges, own = np.arange(shown.size + 1) - 0.5, views.memberships.max(views.memberships.dims[-1:]).values
-    extend_label(ax, "x", "\nline: probability of the item's cluster in the view, 0 to 1")
     say(ax, _alike_in_words(views, sizes))
+    legend_above(ax, [line("probability of the item's cluster, 0 to 1", ink())])
     for view, probability in enumerate(own[:, shown]):
         ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
     return ax

@@ -346,7 +346,7 @@ def tick_integers(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
-def scale_counts(ax: Axes, most: float, most_below: float = 0.0) -> None:
+def scale_counts(ax: Axes, label: str, most: float, most_below: float = 0.0) -> None:
     """Vertical axis of the square roots of counts, up to the largest one, and down to the largest one below zero."""
     ax.set_yscale("function", functions=(lambda y: np.sign(y) * np.sqrt(np.abs(y)), lambda y: np.sign(y) * y**2))
     high, low = 1.1 * np.sqrt([most, most_below])
@@ -355,6 +355,11 @@ def scale_counts(ax: Axes, most: float, most_below: float = 0.0) -> None:
     for count in (k * 10.0**power for power in range(19) for k in _STEPS):
         if np.sqrt(ticks[-1]) + step <= np.sqrt(count) <= max(high, low):
             ticks.append(count)
+    largest = max(most, most_below)
+    power = 10.0 ** np.floor(np.log10(max(largest, 1.0)))
+    if np.sqrt(last := largest // power * power) - np.sqrt(ticks[-1]) >= step:
+        ticks.append(float(last))
+    ax.set_ylabel(f"{label}\n(square-root scale)")
     ax.set_yticks([*(-tick for tick in ticks[:0:-1] if tick <= low**2), *(tick for tick in ticks if tick <= high**2)])
     ax.yaxis.set_major_formatter(lambda y, _: f"{abs(y):,.0f}")
 

@@ -150,6 +150,13 @@ def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
     return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
 
 
+def line(label: str, colour: Any) -> Line2D:
+    """A legend entry of a line."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, label=label)
+
+
 def cluster_entries(
     labels: npt.NDArray[np.integer], names: Sequence[Any], numbers: npt.NDArray[np.integer]
 ) -> list[Line2D]:

@@ -584,7 +584,7 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
         one, other = (labels[comparison.layers.index(end)] for end in (before, after))
         is_clear, y = clear.values[shown] == 1, comparison.layers.index(after) - 0.5
         unsure = (one != other) & (one >= 0) & (other >= 0) & ~is_clear
-        for some, face in ((is_clear, ink()), (unsure, ax.get_facecolor())):
+        for some, face in ((is_clear, ink()), (unsure, "none")):
             x = np.flatnonzero(some)
             look = {"marker": "v", "s": 14, "facecolors": face, "edgecolors": ink(), "linewidths": 0.6}
             ax.scatter(x, np.full(x.size, y), **look, zorder=3)
@@ -592,7 +592,7 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
             _name_moved(ax, comparison, shown, y, named)
     clear_move, unsure_move = (
         grammar.point(name, "v", ink(), markersize=4, markerfacecolor=face)
-        for name, face in (("clearly moved", ink()), ("may have moved", ax.get_facecolor()))
+        for name, face in (("clearly moved", ink()), ("may have moved", "none"))
     )
     grammar.legend_above(ax, [clear_move, unsure_move])
 

@@ -22,6 +22,7 @@ _WIDE, _SHORT = 220.0, 14  # points of axes for long names, and characters of na
 _BINS = np.linspace(0.0, 1.0, 21)
 _SCORE = "score (probability of a match)"
 _LOOKS = "● in one cluster  ○ in different ones"
+_BESIDE = 0.22  # of a bar: from its middle to the interval, and to the prior
 _SHADE = 0.15  # opacity
 
 
@@ -81,7 +82,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
         draw_against(grid[1, 0], links)
         draw_closest(grid[1, 1], links)
         return grid
-    grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
+    grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4, width_ratios=(1.0, 1.5))  # names need room
     similarity = links.pairs["similarity"].values
     _draw_pair_numbers(grid[0, 0], similarity, links.within, "pairs")
     grid[0, 0].axvspan(UNLIKELY, SURE, color=NEUTRAL, alpha=_SHADE, linewidth=0, zorder=0)
@@ -99,11 +100,11 @@ def _draw_pair_numbers(ax: Axes, probability: Floats, within: Flags, pairs: str)
     ax.stairs(both[0], _BINS, fill=True, color=NEUTRAL)
     ax.stairs(-both[1], _BINS, fill=True, color=NEUTRAL)
     ax.axhline(0.0, color=ink(), linewidth=0.8)
-    frame.scale_counts(ax, *(float(max(1, numbers.max())) for numbers in both))
+    frame.scale_counts(ax, f"number of {pairs}", *(float(max(1, numbers.max())) for numbers in both))
     corner: dict[str, Any] = {"transform": ax.transAxes, "fontsize": "small"}
     ax.text(0.02, 1.0, "in one cluster", ha="left", va="top", **corner)
     ax.text(0.98, 0.0, "in different clusters", ha="right", va="bottom", **corner)
-    ax.set(xlim=(0.0, 1.0), ylabel=f"number of {pairs}")
+    ax.set_xlim(0.0, 1.0)
 
 
 def _n_other_pairs(links: Links | ScoredLinks) -> int:
@@ -134,10 +135,10 @@ def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
     for x, count in enumerate(counts):
         ax.annotate(f"{count:,}", (x, count), (0, 5), textcoords="offset points", ha="center", fontsize="small")
     ax.set_xlim(-0.5, counts.size - 0.5)
-    frame.scale_counts(ax, float(counts.max()))
+    frame.scale_counts(ax, "number of clusters", float(counts.max()))
     grammar.say(ax, f"{counted(int(counts.sum()), 'cluster')}, {counts.iloc[0]:,} of {counted(1, 'record')}")
     ax.set_xticks(at, [size.replace(" or ", " or\n") for size in counts.index])
-    ax.set(xlabel="records per cluster", ylabel="number of clusters")
+    ax.set_xlabel("records per cluster")
 
 
 def draw_against(ax: Axes, links: ScoredLinks) -> None:
@@ -201,8 +202,8 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     which = ", the nearest to 1/2" if some else ""
     grammar.say(ax, f"{some}{counted(nearest.size, 'uncertain link')}{which}")
     words = links.words
-    what, *errors = grammar.with_errors(words.similarity, error, words).split("\n")
-    ax.set(xlim=(0.0, 1.0), xlabel=f"{what}\n{'  '.join([*errors, _LOOKS])}")
+    looks = _LOOKS.replace("  ", "\n")  # long names leave no room for one line
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{grammar.with_errors(words.similarity, error, words)}\n{looks}")
     grammar.mark_limit(ax, 0.5, "1/2", at=0.0)
 
 
@@ -266,21 +267,33 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     low, high, own = (table[name].values for name in ("lower", "upper", "partition"))
     draw_means(ax, at, table["mean"].values, low, high, own, links.words.mean)
     if table["prior"].notnull().all():
-        ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
+        ax.plot(at + _BESIDE, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
     ax.set_xticks(at, [str(size).replace(" or ", " or\n") for size in table["size"].values])
     shown = table[["upper", "partition", "mean", "prior"]].to_array().values
-    frame.scale_counts(ax, float(np.nanmax(shown, initial=1.0)))
-    ax.set(xlabel="items per cluster", ylabel="number of clusters")
-    outside = table["size"].values[(own < low) | (own > high)]
-    where = f"outside the interval for size {listed(outside.tolist(), 4)}" if outside.size else "within every interval"
-    grammar.say(ax, f"the partition is {where}")
+    frame.scale_counts(ax, "number of clusters", float(np.nanmax(shown, initial=1.0)))
+    ax.set_xlabel("items per cluster")
+    grammar.say(ax, _sizes_in_words(table["size"].values, own, low, high))
     grammar.add_legend(ax, loc="upper right")
     return ax
 
 
+def _sizes_in_words(sizes: Any, own: Floats, low: Floats, high: Floats) -> str:
+    """For which sizes the partition has more or fewer clusters than the interval of the draws."""
+    said = [
+        f"{what} clusters of size {listed(sizes[some].tolist(), 4)}"
+        for what, some in (("more", own > high), ("fewer", own < low))
+        if some.any()
+    ]
+    if not said:
+        return "the partition is within every interval"
+    return f"the partition has {' and '.join(said)} than the interval"
+
+
 def draw_means(ax: Axes, at: Positions, mean: Floats, low: Any, high: Any, own: Any, name: str) -> None:
-    """Plot bars of means of this name with intervals, and the partition's own numbers, at the first places."""
+    """Plot bars of means of this name with intervals, and next to them the partition's own numbers, at first places."""
     ax.bar(at, mean, width=0.8, color=BARS, label=name)
-    ax.vlines(at, low, high, colors=ink(), linewidths=1.6, label="central 90% interval")
+    ends = np.stack([mean - low, high - mean]).clip(min=0.0)
+    style: dict[str, Any] = {"fmt": "none", "ecolor": ink(), "elinewidth": 1.4, "capsize": 3}
+    ax.errorbar(at - _BESIDE, mean, ends, label="central 90% interval", **style)
     ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
     ax.set_ylim(0.0, None)

@@ -183,7 +183,8 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     errors, words = grammar.ERRORS * table["difference_mcse"].fillna(0.0).values, losses.words
     expected = table["expected_loss"].values
     grid[0].errorbar(numbers, expected, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2)
-    label = grammar.axis_label(f"{words.expected} {short_name_of(losses.loss)}", losses.loss.unit)
+    label_of_loss = f"{words.expected} {short_name_of(losses.loss)}"
+    label = grammar.axis_label(label_of_loss, losses.loss.unit)
     grid[0].set_ylabel(grammar.with_errors(label, errors, words))
     if drawn:
         height, error = table["probability"].values, grammar.ERRORS * table["probability_mcse"].fillna(0.0).values
@@ -198,7 +199,12 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     grid[0].plot(losses.best, expected.min(), "o", color=ink(), markersize=9, fillstyle="none")
     as_low = [number for number in losses.within_error if number != losses.best]
     also = f"; {listed(as_low, 3)} within two {words.mcse}" if as_low else ""
-    grammar.say(grid[0], f"smallest with {counted(losses.best, 'cluster')} (ring){also}")
+    least = f"{label_of_loss} is least with {counted(losses.best, 'cluster')} (ring)"
+    grammar.say(grid[0], f"{least}{also}")
+    if drawn:
+        often = int(table["probability"].values.argmax())
+        shown = percent(float(table["probability"].values[often]))
+        grammar.say(grid[1], f"most {words.probable}: {counted(int(numbers[often]), 'cluster')}, {shown}")
     grid[-1].set_xlabel("number of clusters")
     return grid
 

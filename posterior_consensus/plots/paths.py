@@ -24,7 +24,7 @@ from posterior_consensus.plots.colours import (
     on_dark,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import counted, listed, percent, quantity, short_name_of
+from posterior_consensus.results.display import counted, counted_items, listed, percent, quantity, short_name_of
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
@@ -88,20 +88,26 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
         draw_precision_and_recall(right, x, table)
         right.spines["right"].set_visible(True)
         right.set(ylabel="expected share of pairs", ylim=(0.0, 1.05))
-    ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
-    grammar.say(ax, _plateau_in_words(dim, x, clusters, table["distance_to_previous"].values))
+    ax.set_xlabel("pair threshold tau" if dim == "tau" else "cost of separating, a")
+    grammar.say(ax, _plateaus_in_words(dim, x, clusters, table["distance_to_previous"].values))
     return ax
 
 
-def _plateau_in_words(dim: str, x: Floats, clusters: Integers, distances: Floats) -> str:
-    """The longest range of the parameter over which the partition does not change."""
+def _plateaus_in_words(dim: str, x: Floats, clusters: Integers, distances: Floats) -> str:
+    """How often the partition changes along the parameter, and the longest range over which it does not."""
     starts = np.flatnonzero(~(distances < SAME))  # the first has no distance
     ends = np.append(starts[1:], x.size) - 1
     longest = int(np.argmax(x[ends] - x[starts]))
     first, last = starts[longest], ends[longest]
+    values = f"{x.size:,} values of {dim}"
+    if starts.size == 1:
+        of = counted(int(clusters[0]), "cluster")
+        return f"one partition, of {of}, at all {values}" if x.size > 1 else f"{of} at {dim} = {x[0]:.2g}"
+    changes = f"{counted(starts.size - 1, 'change')} of the partition along {values}"
     if first == last:
-        return "each value has a partition of its own"
-    return f"the same {counted(int(clusters[first]), 'cluster')} for {dim} from {x[first]:.2g} to {x[last]:.2g}"
+        return f"{changes}: each has its own"
+    same = f"longest without: {x[first]:.2g} to {x[last]:.2g} ({counted(int(clusters[first]), 'cluster')})"
+    return f"{changes}; {same}"
 
 
 def draw_precision_and_recall(ax: Axes, x: Floats, table: xr.Dataset) -> None:
@@ -140,9 +146,11 @@ def _scale_clusters(ax: Axes, clusters: Integers) -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
     if clusters.max() < _MUCH * clusters.min():
+        ax.set_ylabel("number of clusters")
         ax.set_ylim(0, 1.05 * clusters.max() + 0.5)
         frame.tick_integers(ax.yaxis)
         return
+    ax.set_ylabel("number of clusters (log scale)")
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_minor_locator(NullLocator())
@@ -284,7 +292,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     error = grammar.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
     own_prior = {"fmt": "D", "markersize": 5, "color": PRIOR, "capsize": 2, "label": "prior of the draws"}
     grid[0].errorbar(x[-1], sensitivity.n_clusters, error, **own_prior)
-    loss, reliable = sensitivity.loss, table[["n_clusters", "excess_loss"]].isel(alternative=sensitivity.is_reliable)
+    loss, reliable = sensitivity.loss, table[["n_clusters", "excess_loss", "excess_mcse"]].isel(alternative=sensitivity.is_reliable)
     grid[0].set_ylabel(grammar.with_errors("expected clusters", table["n_clusters_mcse"]))
     label = grammar.axis_label(f"excess {short_name_of(loss)}", loss.unit)
     grid[1].set_ylabel(grammar.with_errors(label, table["excess_mcse"]))
@@ -294,14 +302,19 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         _tick(ax, sensitivity, x, along, named=ax is grid[-1])
         if along:
             grammar.mark_limit(ax, x[-1], "")
-    if reliable["excess_loss"].size:
+    if n_priors := reliable.sizes["alternative"]:
         low, high = (float(end(reliable["n_clusters"])) for end in (np.min, np.max))
-        grammar.say(grid[0], f"{low:.3g} to {high:.3g} clusters expected")
-        worst = quantity(float(reliable["excess_loss"].max()), loss.unit, 2)
-        grammar.say(grid[1], f"at most {worst} worse than the best partition")
+        others = f"the {n_priors} of {places.size - 1} priors with reliable weights"
+        under = counted(n_priors, "other prior") if n_priors == places.size - 1 else others
+        clusters = f"{low:.3g} to {high:.3g}" if f"{low:.3g}" != f"{high:.3g}" else f"{low:.3g}"
+        grammar.say(grid[0], f"{clusters} clusters expected under {under}")
+        worst = reliable.isel(alternative=int(reliable["excess_loss"].values.argmax()))
+        excess, error = quantity(float(worst["excess_loss"]), loss.unit, 2), float(worst["excess_mcse"])
+        by = f" (± {grammar.ERRORS * error:.1g})" if error > 0 else ""
+        grammar.say(grid[1], f"excess of the partition over the best one found: at most {excess}{by}")
     grammar.legend_above(grid[0])
     if along:
-        grid[1].set_xlabel("concentration")
+        grid[1].set_xlabel("concentration (log scale)")
     return grid
 
 
@@ -375,11 +388,13 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     )
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))
     label = grammar.with_errors(f"share of {draws} that agree", error, partial.words)
-    ax.set(ylabel=label, xlabel=f"assigned items, of {sizes[-1]}")
+    ax.set(ylabel=label, xlabel=f"number of assigned items, of {sizes[-1]}")
     frame.tick_integers(ax.xaxis)
     grammar.mark_limit(ax, partial.prob, f"requested: {partial.prob:g}", "y")
-    agree = f"{percent(partial.probability)} of the {draws} agree"
-    grammar.say(ax, f"{agree} on {partial.n_items:,} of {counted(int(sizes[-1]), 'item')}")
+    dim = str(partial.labels.dims[0])
+    of = f"{partial.n_items:,} of {counted_items(int(sizes[-1]), dim)}"
+    alike = f"{of} are clustered alike in {percent(partial.probability)} of the {draws}"
+    grammar.say(ax, of if np.isnan(partial.probability) else alike)
     grammar.add_legend(ax, loc="best")
     return ax
 

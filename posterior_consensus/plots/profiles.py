@@ -24,15 +24,17 @@ from posterior_consensus.plots.colours import (
 )
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import counted, percent
+from posterior_consensus.results.display import counted, listed, percent
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 _FARTHEST = 2.0  # standard deviations at which colours end
 _MOST_LABELLED = 40  # clusters with labels
+_THICK, _BELOW = 0.5, 0.38  # of a row: height of a bar, and from its middle to the marks below it
 
 
 def plot_cluster_profiles(
@@ -104,8 +106,11 @@ def plot_cluster_profiles(
         ax.set_xlabel("line: standard deviation within the cluster;\ncell width: standard deviation of all items")
     else:
         _draw_by_cluster(ax, table.values[:, 0], table.labels, table.numbers)
-        ax.set_xlabel(f"{table.titles[0]}\nline: quartiles of the cluster; tick: median", wrap=True)
+        ax.set_xlabel(table.titles[0], wrap=True)
     grammar.say(ax, _explained_in_words(table.values, table.labels, features))
+    if not several:
+        marks = grammar.point("median", "|", ink(), markersize=8), grammar.line("quartiles", ink())
+        grammar.legend_above(ax, marks)
     ax.set_ylabel("cluster")
     ax.tick_params(axis="y", length=0)
     return ax
@@ -285,7 +290,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     -----
     The bar, in the cluster's colour, is the share of the draws that have the cluster, with a line of two standard
     errors to each side, cut at 0 and 1. The point is the share of the draws in which it is one with the other cluster
-    with which it is one most often, in the colour of that cluster. The diamond is the mean Jaccard similarity to the
+    with which it is one most often, in the colour of that cluster. Below the bar, the diamond is the mean Jaccard similarity to the
     most similar cluster of a draw, and the tick the same by chance, if the items of the draws are permuted. Beyond
     twenty colours, bars have patterns and points other shapes.
 
@@ -301,18 +306,20 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     from matplotlib.patches import Patch
 
     table, words, n = stability.table, stability.words, len(stability.names)
-    ax = frame.new_axes(ax, figsize, 5.6, float(np.clip(1.6 + 0.3 * n, 2.4, 9.0)))
+    ax = frame.new_axes(ax, figsize, 5.6, float(np.clip(1.6 + 0.36 * n, 2.4, 9.0)))
     found, error, jaccard, chance, joined, partner, numbers = (
         table[name].values for name in ("found", "found_mcse", "jaccard", "chance", "joined", "joined_with", "number")
     )
     room, rows = frame.extent(ax)[1] / max(n, 1), np.arange(n)  # points per cluster
     for row, share, number in zip(rows, found, numbers.tolist(), strict=True):
-        ax.barh(row, share, 0.7, alpha=0.6, **patch_style(number, is_patterned(0.7 * room * n, max(n, 1))))
+        ax.barh(row, share, _THICK, alpha=0.6, **patch_style(number, is_patterned(_THICK * room * n, max(n, 1))))
     ends = np.clip([found - grammar.ERRORS * error, found + grammar.ERRORS * error], 0.0, 1.0)
-    ax.hlines(rows, ends[0], ends[1], colors=ink(), linewidth=min(1.2, room / 3))
-    size = min(5.0, room)
-    ax.plot(jaccard, rows, "D", color=ink(), markersize=0.8 * size, markerfacecolor="none", clip_on=False)
-    ax.plot(chance, rows, "|", color=ink(), markersize=min(9.0, 0.7 * room), markeredgewidth=1.5)
+    size, bars = min(5.0, room), np.stack([found - ends[0], ends[1] - found])
+    style = {"fmt": "none", "ecolor": ink(), "elinewidth": min(1.2, room / 3), "capsize": 0.4 * size}
+    ax.errorbar(found, rows, xerr=bars, **style)
+    below = rows + _BELOW  # in a row of their own, as they are no shares
+    ax.plot(jaccard, below, "D", color=ink(), markersize=0.7 * size, markerfacecolor="none", clip_on=False)
+    ax.plot(chance, below, "|", color=ink(), markersize=min(6.0, 0.3 * room), markeredgewidth=1.5)
     has_partner = np.flatnonzero(partner >= 0)
     points = {"s": size**2, "edgecolors": ink(), "linewidths": 0.6, "zorder": 2.5, "clip_on": False}
     frame.scatter_clusters(ax, joined[has_partner], has_partner, numbers[partner[has_partner]], **points)
@@ -321,13 +328,15 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         sizes = table["size"].values.tolist()
         _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
     ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster")
-    ax.set_xlabel(grammar.with_errors(f"share of {words.draws}", error, words))
+    ax.set_xlabel(grammar.with_errors(f"share of {words.draws}, or Jaccard similarity", error, words))
     ax.tick_params(axis="y", length=0)
     if n:
-        least = int(np.argmin(found))
-        grammar.say(
-            ax, f"cluster {names[least]} is found least, in {percent(float(found[least]))} of the {words.draws}"
-        )
+        least = np.flatnonzero(found <= found.min() + ROUNDING).tolist()
+        share = f"in {percent(float(found.min()))} of the {words.draws}"
+        which = listed([names[k] for k in least], 4)
+        one = f"cluster {which} is" if len(least) == 1 else f"clusters {which} are"
+        every = len(least) == n and n > 1
+        grammar.say(ax, f"every cluster is found {share}" if every else f"{one} found least, {share}")
     grammar.legend_above(
         ax,
         [

