@@ -37,7 +37,7 @@ _MOST_FILLED = 0.97  # share of its axes that a label may have; a text's width v
 _MOST_DOWN = 240.0  # mm, of a column
 _INCH = 25.4  # mm
 _PRINTED_FONT = 7.5  # points
-_ROOM = 0.75  # of the usual width or height, below which four panels are in small print
+_ROOM = 0.75  # of the usual width or height, below which four panels are in small print, and two below each other
 _PRINTED: dict[str, Any] = {
     **{f"axes.{text}size": "medium" for text in ("title", "label")},
     **{f"{side}tick.{kind}.width": 0.6 for side in "xy" for kind in ("major", "minor")},
@@ -87,12 +87,14 @@ def grid_axes(
 ) -> Grid:
     """The user's array of axes, or axes of a new figure of `figsize`, by default `width` x `height` inches.
 
-    `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right.
+    `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right. Two
+    axes beside each other are below each other if the user's figure has no room for the usual ones.
     Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
     check_matplotlib()
     from matplotlib.axes import Axes
 
+    usual = width
     if figsize is not None:
         if axes is not None:
             raise ValueError(f"`figsize` is for a new figure, and `{name}` has one already; give one of the two.")
@@ -104,7 +106,10 @@ def grid_axes(
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=(width, height), layout=layout)
-        axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)
+        if (n_rows, n_columns) == (1, 2) and width < _ROOM * usual:
+            axes = figure.subplots(2, 1, squeeze=False)
+        else:
+            axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)
     grid = np.asarray(axes, dtype=object)
     for ax in grid.flat:
         if not isinstance(ax, Axes):

@@ -30,11 +30,15 @@ _CHARACTER = 0.55  # of the font's size: mean width of a character of a title
 
 
 def say(ax: Axes, finding: str, pad: float | None = None) -> None:
-    """Write what a figure shows as its title, in lines that its axes hold."""
+    """Write what a figure shows as its title, in lines that its axes hold before names are beside them.
+
+    Longer lines are wrapped when the figure is drawn.
+    """
     from matplotlib import rcParams
 
     width = max(16, int(extent(ax)[0] / (_CHARACTER * float(rcParams["font.size"]))))
-    ax.set_title(textwrap.fill(finding, width), fontsize="medium", pad=pad)
+    style: dict[str, Any] = {"fontsize": "medium", "wrap": True, "parse_math": False}
+    ax.set_title(textwrap.fill(finding, width), pad=pad, **style)
 
 
 def axis_label(name: str, unit: str) -> str:

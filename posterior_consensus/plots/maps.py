@@ -34,9 +34,6 @@ _LEAST = 1e-18  # squared distance; below it, draws are equal
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 _AREA_OF_ITEM = 16.0  # of a point, in square points; grows with the root of its number of items
 _DIGITS = 9
-_LEAST_SPAN = 1e-9  # smaller spans are one position
-_FONT = 9.0  # points of a name
-_LETTER, _LINE = 0.6 * _FONT, 1.2 * _FONT
 _LONGEST = 16  # letters of a name
 _NEXT, _FARTHER = 5.0, (18.0, 36.0, 60.0)  # points from a mark to its caption, without and with a line
 _AROUND = np.array([(0, 1), (1, 0), (-1, 0), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])  # of a mark
@@ -364,12 +361,12 @@ def plot_items_map(
     names = frame.short_names(source.items.names[items.exemplars], _LONGEST)
     clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
     captions = [f"{cluster} (n = {size:,})\nexemplar: {item}" for cluster, size, item in clusters]
-    n_named = _draw_exemplars(ax, places, labels, numbers, items.exemplars, captions)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
     _as_map(ax, shares, "items that are close can be dissimilar")
     nearest = _say_nearest(ax, source, labels, items.names)
     ax.plot(*places[items.exemplars[nearest]].T, ":", color=colours.ink(), linewidth=1.0, zorder=1)
+    n_named = _draw_exemplars(ax, places, labels, numbers, items.exemplars, captions)
     if n_named < len(sizes):
         exemplar = grammar.point("exemplar", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
         grammar.add_legend(ax, [*grammar.cluster_entries(labels, items.names, numbers), exemplar])
@@ -400,15 +397,15 @@ def _draw_exemplars(
         x, y = places[exemplars[[k]]].T
         edge, area = colours.ink(), 4 * _AREA_OF_ITEM
         frame.scatter_clusters(ax, x, y, numbers[[k]], s=area, edgecolor=edge, linewidth=1.0, zorder=4)
-    # Margins are 0.15 of the span at both ends at most, and both axes have one scale.
-    low, high = places.min(axis=0), places.max(axis=0)
-    room = np.array(frame.extent(ax))
-    points = (places - (low + high) / 2) * min(np.divide(room, 1.3 * np.maximum(high - low, _LEAST_SPAN)))
+    ax.figure.draw_without_rendering()  # which decides where the axes are, and their one scale
+    room, middle_of_all = np.array(frame.extent(ax)), ax.get_window_extent().get_points().mean(axis=0)
+    points = 72 / ax.figure.dpi * (ax.transData.transform(places) - middle_of_all)
+    letter, line = 0.6 * frame.font_of_names(), 1.2 * frame.font_of_names()
     marks, others = points[exemplars], np.unique(points.round(), axis=0)
     taken, n_named = list[Floats](), 0
     for k in order.tolist():
         lines = captions[k].split("\n")
-        size = np.array([_LETTER * max(map(len, lines)), _LINE * len(lines)])
+        size = np.array([letter * max(map(len, lines)), line * len(lines)])
         best = _free_place(marks[k], size, room, np.delete(marks, k, axis=0), others, taken)
         if best is None:
             continue
@@ -416,7 +413,7 @@ def _draw_exemplars(
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 5}
         if away > _NEXT:
             style["arrowprops"] = {"arrowstyle": "-", "color": colours.ink(), "linewidth": 0.6, "shrinkB": 4.0}
-        ax.annotate(captions[k], places[exemplars[k]], middle - marks[k], fontsize=_FONT, parse_math=False, **style)
+        ax.annotate(captions[k], places[exemplars[k]], middle - marks[k], fontsize=frame.font_of_names(), parse_math=False, **style)
         taken.append(box)
         n_named += 1
     return n_named

@@ -177,13 +177,14 @@ def _standardized(values: Floats, labels: Labels) -> tuple[Floats, Floats]:
 def _set_names(ax: Axes, side: str, names: list[str]) -> None:
     """Name all rows or columns, or as many as are readable."""
     room = frame.length_of(ax, side) / len(names)  # points per name
-    font = min(9.0, room / 1.1)
+    largest = frame.font_of_names()
+    font = min(largest, room / 1.1)
     step = int(np.ceil(5.0 / font))
     upright = side == "x" and frame.CHARACTER * max(len(name) for name in names) > room
     axis = ax.xaxis if side == "x" else ax.yaxis
     axis.set_ticks(range(0, len(names), step), names[::step], parse_math=False)
     axis.set_tick_params(
-        labelsize=max(font, 5.0) if upright or side == "y" else 9.0, labelrotation=90 if upright else 0
+        labelsize=max(font, 5.0) if upright or side == "y" else largest, labelrotation=90 if upright else 0
     )
 
 
