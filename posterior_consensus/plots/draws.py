@@ -337,10 +337,10 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     ax.set(xlabel=near, ylabel=grammar.axis_label(away, density.loss.unit))
     highest = max(heights.max(), density.to_higher.values.max())
     ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
-    for prob in _PROBS:
+    for prob, at in zip(_PROBS, (1.0, 0.93), strict=True):  # names at two heights, as the scores can be near
         least = density.least_score(prob)
         if np.isfinite(least):
-            grammar.mark_limit(ax, least, f"{prob:.0%} set")
+            grammar.mark_limit(ax, least, f"{prob:.0%} set", at=at)
     if heights.size > 1:
         least = quantity(float(np.sort(heights)[:-1].min()), density.loss.unit, 2)
         grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{least} apart")

@@ -30,15 +30,24 @@ _CHARACTER = 0.55  # of the font's size: mean width of a character of a title
 
 
 def say(ax: Axes, finding: str, pad: float | None = None) -> None:
-    """Write what a figure shows as its title, in lines that its axes hold before names are beside them.
+    """Write what a figure shows as its title, in lines that its axes hold.
 
-    Longer lines are wrapped when the figure is drawn.
+    The names along the vertical axis must be set already.
     """
     from matplotlib import rcParams
 
-    width = max(16, int(extent(ax)[0] / (_CHARACTER * float(rcParams["font.size"]))))
-    style: dict[str, Any] = {"fontsize": "medium", "wrap": True, "parse_math": False}
-    ax.set_title(textwrap.fill(finding, width), pad=pad, **style)
+    width = max(16, int(_room_for_title(ax) / (_CHARACTER * float(rcParams["font.size"]))))
+    ax.set_title(textwrap.fill(finding, width), fontsize="medium", pad=pad, parse_math=False)
+
+
+def _room_for_title(ax: Axes) -> float:
+    """Points of the axes' width, which long names beside them will make smaller if no other axes are there."""
+    width, place = extent(ax)[0], ax.get_subplotspec()
+    if place is None or place.get_gridspec().ncols > 1:
+        return width
+    names = max(len(line) for tick in ax.get_yticklabels() or [ax.title] for line in tick.get_text().split("\n"))
+    across = 72 * ax.figure.bbox.width / ax.figure.dpi
+    return float(np.clip(across - _CHARACTER * font_of_names() * names, width / 2, width))
 
 
 def axis_label(name: str, unit: str) -> str:

@@ -347,7 +347,7 @@ def _say_changes(ax: Axes, clusters: Labels, names: list[str], dim: str, values:
         grammar.say(ax, f"all {counted_items(clusters.size, dim)} are in one cluster")
         return
     if starts.size > len(_TIMES):
-        grammar.say(ax, f"the cluster changes {starts.size:,} times; clusters: {len(names)}")
+        grammar.say(ax, f"the cluster changes {starts.size:,} times between {np.unique(clusters).size:,} clusters")
         return
     ends = [np.datetime_as_string(at, "D") if values.dtype.kind == "M" else f"{at:.12g}" for at in values]
     changes = [

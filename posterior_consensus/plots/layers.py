@@ -25,6 +25,7 @@ from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import RUNS
 from posterior_consensus.runtime.aliases import Integers, Positions
+from posterior_consensus.runtime.tolerances import SAME
 
 _MOST_COLUMNS = 40
 _WIDEST = 7.1  # inches: a page of a journal, 180 mm
@@ -191,6 +192,9 @@ def _say_largest(ax: Axes, comparison: LayerComparison) -> None:
     """Write the largest change of ordered layers, and which items clearly move then, as the title."""
     largest = comparison.largest_change
     if largest is None:
+        return
+    if largest.expected_loss <= SAME:
+        grammar.say(ax, "no layer differs from the one before")
         return
     moved, items = _moved_most(comparison)
     change = quantity(largest.expected_loss, comparison.loss.unit, 2)

@@ -182,6 +182,9 @@ def _say_apart(
     for k, one in enumerate(groups):
         of[one.rows] = k
     first, second = np.triu_indices(len(distances), 1)
+    if not np.any(distances > _LEAST):
+        grammar.say(ax, f"all {words.draws} shown are the same")
+        return
     own = of[first] == of[second]
     apart = [
         quantity(float(distances[first[some], second[some]].mean()), metric.unit, 2) if some.any() else ""

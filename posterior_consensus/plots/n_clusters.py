@@ -204,7 +204,9 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     if drawn:
         often = int(table["probability"].values.argmax())
         shown = percent(float(table["probability"].values[often]))
-        grammar.say(grid[1], f"most {words.probable}: {counted(int(numbers[often]), 'cluster')}, {shown}")
+        most = f"most {words.probable} of these: {counted(int(numbers[often]), 'cluster')}, {shown}"
+        known = table["probability"].values[often] > 0
+        grammar.say(grid[1], most if known else f"no {words.draw} has one of these numbers")
     grid[-1].set_xlabel("number of clusters")
     return grid
 

@@ -307,11 +307,13 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         others = f"the {n_priors} of {places.size - 1} priors with reliable weights"
         under = counted(n_priors, "other prior") if n_priors == places.size - 1 else others
         clusters = f"{low:.3g} to {high:.3g}" if f"{low:.3g}" != f"{high:.3g}" else f"{low:.3g}"
-        grammar.say(grid[0], f"{clusters} clusters expected under {under}")
+        grammar.say(grid[0], f"expected number of clusters: {clusters} under {under}")
         worst = reliable.isel(alternative=int(reliable["excess_loss"].values.argmax()))
         excess, error = quantity(float(worst["excess_loss"]), loss.unit, 2), float(worst["excess_mcse"])
         by = f" (± {grammar.ERRORS * error:.1g})" if error > 0 else ""
-        grammar.say(grid[1], f"excess of the partition over the best one found: at most {excess}{by}")
+        best = "the partition is as good as the best one found under each"
+        most = f"excess of the partition over the best one found: at most {excess}{by}"
+        grammar.say(grid[1], most if worst["excess_loss"] > SAME else best)
     grammar.legend_above(grid[0])
     if along:
         grid[1].set_xlabel("concentration (log scale)")
@@ -448,9 +450,10 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     starts = frame.runs_of(numbers)
     longest = int(np.argmax(np.diff(starts)))
     first, last = thresholds[starts[longest]], thresholds[starts[longest + 1] - 1]
-    same = f"the same {counted(int(numbers[starts[longest]]), 'component')} from {first:g} to {last:g}"
     here = counted(components.n_components, "stable component")
-    grammar.say(ax, f"{here} at {components.threshold:g}; {same}")
+    others = "; " + counted(int(numbers[starts[longest]]), "component") + ","
+    also = "," if first <= components.threshold <= last else others
+    grammar.say(ax, f"{here} at {components.threshold:g}{also} the same from {first:g} to {last:g}")
     agree = f"threshold: least share of the {components.words.draws} that agree"
     ax.set(xlabel=agree, ylabel="stable components")
     frame.tick_integers(ax.yaxis)

@@ -336,8 +336,8 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         share = f"in {percent(float(found.min()))} of the {words.draws}"
         which = listed([names[k] for k in least], 4)
         one = f"cluster {which} is" if len(least) == 1 else f"clusters {which} are"
-        every = len(least) == n and n > 1
-        grammar.say(ax, f"every cluster is found {share}" if every else f"{one} found least, {share}")
+        every = "every cluster is found" if n > 1 else "the one cluster is found"
+        grammar.say(ax, f"{every} {share}" if len(least) == n else f"{one} found least, {share}")
     grammar.legend_above(
         ax,
         [

@@ -21,6 +21,7 @@ from posterior_consensus.plots.rows import Along, check_order, label_along
 from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
 
@@ -35,6 +36,7 @@ _MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
 _SIDE = 2.6  # inches per matrix of a chain
 _MOST_COLUMNS = 4
 _MOST_FOR_OPTIMAL_ORDER = 1000  # items; beyond, its cubic time is noticeable
+_ONE_SIDED = 0.2  # share of the differences that are on one side, from which a title says on which
 _LEAST_SCALE = 0.05  # smaller differences must not look large
 
 
@@ -400,11 +402,14 @@ def _say_differences(grid: Grid, comparison: PosteriorComparison) -> None:
     second = frame.shortened(str(comparison.names[1]), frame.LONGEST)
     if pairs.size:
         mean, apart = float(pairs.mean()), float(np.abs(pairs).mean())
-        of_second = f"those of {second} are {abs(mean):.2g} {'higher' if mean > 0 else 'lower'}"
-        grammar.say(grid[0], f"{similarities} differ by {apart:.2g} on average; {of_second}")
-    largest = comparison.to_dataframe()["difference"].iloc[:1]
-    for name, change in largest.items():
-        grammar.say(grid[1], f"{frame.shortened(str(name), frame.LONGEST)} differs most, by {change:.2g} on average")
+        side = f"those of {second} are {abs(mean):.2g} {'higher' if mean > 0 else 'lower'}"
+        side = side if abs(mean) > _ONE_SIDED * apart else "some are higher, some lower"
+        differ = f"{similarities} differ by {apart:.2g} on average; {side}"
+        grammar.say(grid[0], differ if apart > SAME else f"{similarities} are the same")
+    for name, change, by_chance in comparison.to_dataframe()[["difference", "by_chance"]].iloc[:1].itertuples():
+        most = f"{frame.shortened(str(name), frame.LONGEST)} differs most: by {change:.2g}"
+        chance = "" if np.isnan(by_chance) else f", by chance alone {by_chance:.2g}"
+        grammar.say(grid[1], f"{most}{chance}" if change > SAME else "no item differs")
 
 
 def _draw_matrix(
