@@ -172,7 +172,7 @@ class Contrast(InWords, HasLabels):
             method += f" {display.capitalized(self._on_small())} were left out."
         profile = f" As {self.name} formed the clusters, this describes them and tests nothing."
         no_posterior = " Runs are no posterior: their variance is that of the program." if self._is_of_runs else ""
-        return f"{method} The largest difference was {self.largest}.{profile * self.used}{no_posterior}"
+        return f"{method} The largest difference was {self._largest}.{profile * self.used}{no_posterior}"
 
     def _on_small(self) -> str:
         of = f"{display.counted(len(self.small), 'cluster')} ({display.listed(self.small, 5)})"
@@ -184,7 +184,7 @@ class Contrast(InWords, HasLabels):
         return self.words.either("", "runs") != ""
 
     @property
-    def largest(self) -> str:
+    def _largest(self) -> str:
         """The largest difference, with its interval, in words."""
         table = _rows_of(self.differences, ["pair"]).reset_index()
         at = int(table["difference"].abs().to_numpy().argmax())
@@ -211,7 +211,7 @@ class Contrast(InWords, HasLabels):
             lines.append(("missing", display.counted(self.n_missing, "value")))
         if self.small:
             lines.append(("left out", self._on_small().removesuffix(",")))
-        lines.append(("largest", self.largest))
+        lines.append(("largest", self._largest))
         if self.used:
             lines.append(("describes", f"{self.name} formed the clusters: a profile, which tests nothing"))
         else:

@@ -338,9 +338,9 @@ def compare_factors(draws: Any, factors: Any, *, loss: str | PartitionLoss | Non
     sum over settings of n_s m(s, s), each run with itself included [1]_. The other factors may do what they do: within
     such a stratum, runs are exchangeable if the factor changes nothing. The p-value is the share of these sums, the
     observed one among them, that are no larger than the observed one. The excess is the mean of m(s, t) less the mean
-    of the two settings' distances of two runs, a run and itself left out. Any change counts, with system or without: where
-    runs of one setting are nearly copies, as of a program that hardly depends on its seed, every factor has a small
-    one. Which factor matters is said by the distances.
+    of the two settings' distances of two runs, a run and itself left out. Any change counts, with system or without:
+    where runs of one setting are nearly copies, as of a program that hardly depends on its seed, every factor has a
+    small one. Which factor matters is said by the distances.
 
     Of more than 200 runs, 200 of their order are compared.
 

@@ -155,9 +155,9 @@ def draw_alluvial(
         for path, *sides in zip(paths, left, right, strict=True):
             if name := (names or {}).get((j, sides[0], sides[1])):
                 ax.add_patch(PathPatch(path, fill=False, edgecolor=ink(), linewidth=1.0, zorder=1.5))
-                middle = path.vertices[:8].mean(axis=0)
+                x, y = np.mean(np.asarray(path.vertices)[:8], axis=0).tolist()
                 style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "parse_math": False}
-                ax.text(*middle, name, bbox=grammar.behind_names(ax), zorder=4, **style)
+                ax.text(x, y, name, bbox=grammar.behind_names(ax), zorder=4, **style)
     for j, (column, end) in enumerate(zip(columns, ends, strict=True)):
         _draw_column(ax, j, end, column.numbers, column.names)
     ax.set_xticks(range(len(columns)), [column.caption for column in columns], parse_math=False)

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.membership import ItemUncertainty
+from posterior_consensus.answers.membership import EVEN, ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, is_named, labelled, name_or
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels, of_result
 from posterior_consensus.plots import colours, frame, grammar
 from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.rows import numbers_along, plain
-from posterior_consensus.results.display import unit_of
+from posterior_consensus.results.display import counted, counted_items, unit_of
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers
 
 _FEATURE = "_feature"  # no name of a user's dimension
@@ -219,10 +219,21 @@ def plot_data(
     if data is None and not any(dated):
         latitude = float(np.mean(heights)) if titles[1].lower().startswith("lat") else 0.0
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
-    if not present.all():
-        ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
+    grammar.say(ax, _clusters_in_words(table, similarity, present))
     grammar.add_legend(ax, _legend_entries(table, similarity[present], items is not None))
     return ax
+
+
+def _clusters_in_words(table: Observed, similarity: Floats, present: Flags) -> str:
+    """Number of clusters, and of items that are uncertain, unassigned or without a value, if there are any."""
+    said = f"{counted(len(table.names), 'cluster')} of {counted_items(table.labels.size, table.items.dim)}"
+    for number, what in (
+        (np.sum(similarity < EVEN), f"below {EVEN:g} (hollow)"),
+        (np.sum(table.labels < 0), "unassigned"),
+        (np.sum(~present), "with missing values"),
+    ):
+        said += f", {number:,} {what}" if number else ""
+    return said
 
 
 def _labelled_table(data: Any, partition: Any) -> Observed:

@@ -21,7 +21,7 @@ from posterior_consensus.plots.colours import (
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import at_most, counted, quantity, short_name_of
+from posterior_consensus.results.display import at_most, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
@@ -342,8 +342,8 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
         if np.isfinite(least):
             grammar.mark_limit(ax, least, f"{prob:.0%} set", at=at)
     if heights.size > 1:
-        least = quantity(float(np.sort(heights)[:-1].min()), density.loss.unit, 2)
-        grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{least} apart")
+        apart = quantity(float(np.sort(heights)[:-1].min()), density.loss.unit, 2)
+        grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{apart} apart")
     else:
         grammar.say(ax, "one mode (diamond)")
     return ax

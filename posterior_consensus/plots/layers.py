@@ -15,7 +15,7 @@ from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
-from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink
+from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
@@ -188,10 +188,14 @@ def _names_at_ends(numbers: list[Integers], names: Sequence[Any]) -> list[list[s
     return [*named, ["" if k in unnamed else str(names[k]) for k in numbers[-1].tolist()]]
 
 
-def _say_largest(ax: Axes, comparison: LayerComparison) -> None:
-    """Write the largest change of ordered layers, and which items clearly move then, as the title."""
+def _say_largest(ax: Axes, comparison: LayerComparison, *, with_items: bool = True) -> None:
+    """Write the largest change of ordered layers, and which items clearly move then, as the title.
+
+    Of layers without an order, it is which two are farthest apart.
+    """
     largest = comparison.largest_change
     if largest is None:
+        _say_farthest(ax, comparison)
         return
     if largest.expected_loss <= SAME:
         grammar.say(ax, "no layer differs from the one before")
@@ -199,8 +203,31 @@ def _say_largest(ax: Axes, comparison: LayerComparison) -> None:
     moved, items = _moved_most(comparison)
     change = quantity(largest.expected_loss, comparison.loss.unit, 2)
     said = f"largest change from {largest.before} to {largest.after}: {change}"
+    if not with_items:
+        grammar.say(ax, f"{said} (rings)")
+        return
     names = listed(items.named(moved).tolist(), _MOST_MOVED)
     grammar.say(ax, said + (f"; {names} moved" if moved.size else "; no item clearly moved"))
+
+
+def _say_farthest(ax: Axes, comparison: LayerComparison) -> None:
+    """Write which two layers have the largest expected loss as the title."""
+    losses = comparison.to_dataframe()["expected_loss"].dropna()
+    if losses.size:
+        at = int(losses.to_numpy().argmax())
+        one, other = losses.index[at]
+        apart = quantity(float(losses.iloc[at]), comparison.loss.unit, 2)
+        grammar.say(ax, f"{one} and {other} are farthest apart: {apart}")
+
+
+def _mark_largest(ax: Axes, comparison: LayerComparison, column: str) -> None:
+    """Mark the cells of the two layers of the largest change in the matrix of a column with rings."""
+    largest = comparison.largest_change
+    if largest is not None:
+        at = [comparison.layers.index(end) for end in (largest.before, largest.after)]
+        (image,) = ax.images
+        (ring,) = ink_on(image.cmap(image.norm(comparison.distances[column].values[at[:1], at[1:]])))
+        ax.plot(at, at[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=ring, clip_on=False)
 
 
 def _moved_most(comparison: LayerComparison) -> tuple[Positions, Items]:
@@ -225,9 +252,7 @@ def _names_of_bands(
     if ends[1] != ends[0] + 1:  # a layer between has no common items, so no band
         return {}
     moved = moved[:_MOST_MOVED]
-    sides = [
-        _places_of(numbers[end], comparison.partitions.labels.values[shown[end], moved]).tolist() for end in ends
-    ]
+    sides = [_places_of(numbers[end], comparison.partitions.labels.values[shown[end], moved]).tolist() for end in ends]
     names: dict[tuple[int, int, int], str] = {}
     for name, *band in zip(frame.short_names(items.named(moved), frame.LONGEST), *sides, strict=True):
         at = ends[0], band[0], band[1]
@@ -279,12 +304,12 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     Notes
     -----
     Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 for random
-    labels of the same cluster sizes, which is dashed if a layer is near it. Bars end at 1. Layers that are not clearly less
-    stable than another are filled; rings are the :attr:`LayerStability.shortlist`. In the middle, the fewest and the most clusters of a run as a line, and those of the consensus
-    partition as a point. Below, the consensus partitions: a cluster is as high as its number of items, and keeps its
-    colour as long as it keeps its name; noise is grey. Clusters are ordered such that few bands cross, as in
-    :func:`plot_alluvial`. Of more than 40 layers, the first 40 are shown. The figure has what a clustering tree has
-    [1]_, with the heights of clusters and bands to scale.
+    labels of the same cluster sizes, which is dashed if a layer is near it. Bars end at 1. Layers that are not clearly
+    less stable than another are filled; rings are the :attr:`LayerStability.shortlist`. In the middle, the fewest and
+    the most clusters of a run as a line, and those of the consensus partition as a point. Below, the consensus
+    partitions: a cluster is as high as its number of items, and keeps its colour as long as it keeps its name; noise is
+    grey. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40 layers, the first
+    40 are shown. The figure has what a clustering tree has [1]_, with the heights of clusters and bands to scale.
 
     References
     ----------
@@ -457,10 +482,10 @@ def plot_layer_distances(
 
     Notes
     -----
-    White pairs were not compared or have no items in common. On the right, a point is a pair of layers, with two Monte
-    Carlo standard errors to either side; the line is their mean by lag, the number of steps between them. For
-    the expected loss, dashes are the mean for independent layers: draws of the one
-    with other draws of the other.
+    White pairs were not compared or have no items in common; rings are at the largest change. On the right, a point is
+    a pair of layers, with two Monte Carlo standard errors to either side; the line is their mean by lag, the number of
+    steps between them. For the expected loss, dashes are the mean for independent layers: draws of the one with other
+    draws of the other.
 
     Examples
     --------
@@ -485,8 +510,9 @@ def plot_layer_distances(
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
     frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
+    _say_largest(grid[0], comparison, with_items=False)
     if comparison.ordered:
-        _say_largest(grid[0], comparison)
+        _mark_largest(grid[0], comparison, column)
         _plot_by_lag(grid[1], comparison, column, labels[column])
     return grid
 
@@ -590,8 +616,8 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
         unsure = (one != other) & (one >= 0) & (other >= 0) & ~is_clear
         for some, face in ((is_clear, ink()), (unsure, "none")):
             x = np.flatnonzero(some)
-            look = {"marker": "v", "s": 14, "facecolors": face, "edgecolors": ink(), "linewidths": 0.6}
-            ax.scatter(x, np.full(x.size, y), **look, zorder=3)
+            at = x, np.full(x.size, y)
+            ax.scatter(*at, marker="v", s=14, facecolors=face, edgecolors=ink(), linewidths=0.6, zorder=3)
         if largest is not None and (largest.before, largest.after) == (before, after):
             _name_moved(ax, comparison, shown, y, named)
     clear_move, unsure_move = (

@@ -400,7 +400,7 @@ def _draw_exemplars(
         x, y = places[exemplars[[k]]].T
         edge, area = colours.ink(), 4 * _AREA_OF_ITEM
         frame.scatter_clusters(ax, x, y, numbers[[k]], s=area, edgecolor=edge, linewidth=1.0, zorder=4)
-    ax.figure.draw_without_rendering()  # which decides where the axes are, and their one scale
+    ax.figure.canvas.figure.draw_without_rendering()  # which decides where the axes are, and their one scale
     room, middle_of_all = np.array(frame.extent(ax)), ax.get_window_extent().get_points().mean(axis=0)
     points = 72 / ax.figure.dpi * (ax.transData.transform(places) - middle_of_all)
     letter, line = 0.6 * frame.font_of_names(), 1.2 * frame.font_of_names()
@@ -416,7 +416,14 @@ def _draw_exemplars(
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 5}
         if away > _NEXT:
             style["arrowprops"] = {"arrowstyle": "-", "color": colours.ink(), "linewidth": 0.6, "shrinkB": 4.0}
-        ax.annotate(captions[k], places[exemplars[k]], middle - marks[k], fontsize=frame.font_of_names(), parse_math=False, **style)
+        ax.annotate(
+            captions[k],
+            places[exemplars[k]],
+            middle - marks[k],
+            fontsize=frame.font_of_names(),
+            parse_math=False,
+            **style,
+        )
         taken.append(box)
         n_named += 1
     return n_named

@@ -292,7 +292,10 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     error = grammar.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
     own_prior = {"fmt": "D", "markersize": 5, "color": PRIOR, "capsize": 2, "label": "prior of the draws"}
     grid[0].errorbar(x[-1], sensitivity.n_clusters, error, **own_prior)
-    loss, reliable = sensitivity.loss, table[["n_clusters", "excess_loss", "excess_mcse"]].isel(alternative=sensitivity.is_reliable)
+    loss, reliable = (
+        sensitivity.loss,
+        table[["n_clusters", "excess_loss", "excess_mcse"]].isel(alternative=sensitivity.is_reliable),
+    )
     grid[0].set_ylabel(grammar.with_errors("expected clusters", table["n_clusters_mcse"]))
     label = grammar.axis_label(f"excess {short_name_of(loss)}", loss.unit)
     grid[1].set_ylabel(grammar.with_errors(label, table["excess_mcse"]))

@@ -258,8 +258,13 @@ def plot_cluster_summary(
     )
     unit = str(own["unit"].values) if "unit" in own.coords else ""
     ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=grammar.axis_label(str(own["parameter"].values), unit))
-    ax.set_xlabel(f"{ax.get_xlabel()}\nmean, 50% and 90% {words.either('credible intervals', 'of the runs')}")
-    grammar.say(ax, f"{counted(clusters.n_draws, words.draw)} with all these clusters")
+    what = words.either("credible intervals", "of the runs")
+    with_all = f"over {counted(clusters.n_draws, words.draw)} with all these clusters"
+    ax.set_xlabel(f"{ax.get_xlabel()}\nmean, 50% and 90% {what}\n{with_all}")
+    means = own["mean"].values
+    if np.isfinite(means).any():
+        ends = (f"{means[k]:.3g} (cluster {names[k]})" for k in (np.nanargmin(means), np.nanargmax(means)))
+        grammar.say(ax, f"mean {own['parameter'].values} is {' to '.join(ends if n > 1 else [next(ends)])}")
     return ax
 
 
@@ -291,9 +296,9 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     -----
     The bar, in the cluster's colour, is the share of the draws that have the cluster, with a line of two standard
     errors to each side, cut at 0 and 1. The point is the share of the draws in which it is one with the other cluster
-    with which it is one most often, in the colour of that cluster. Below the bar, the diamond is the mean Jaccard similarity to the
-    most similar cluster of a draw, and the tick the same by chance, if the items of the draws are permuted. Beyond
-    twenty colours, bars have patterns and points other shapes.
+    with which it is one most often, in the colour of that cluster. Below the bar, the diamond is the mean Jaccard
+    similarity to the most similar cluster of a draw, and the tick the same by chance, if the items of the draws are
+    permuted. Beyond twenty colours, bars have patterns and points other shapes.
 
     Examples
     --------
@@ -316,8 +321,8 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         ax.barh(row, share, _THICK, alpha=0.6, **patch_style(number, is_patterned(_THICK * room * n, max(n, 1))))
     ends = np.clip([found - grammar.ERRORS * error, found + grammar.ERRORS * error], 0.0, 1.0)
     size, bars = min(5.0, room), np.stack([found - ends[0], ends[1] - found])
-    style = {"fmt": "none", "ecolor": ink(), "elinewidth": min(1.2, room / 3), "capsize": 0.4 * size}
-    ax.errorbar(found, rows, xerr=bars, **style)
+    thick = min(1.2, room / 3)
+    ax.errorbar(found, rows, xerr=bars, fmt="none", ecolor=ink(), elinewidth=thick, capsize=0.4 * size)
     below = rows + _BELOW  # in a row of their own, as they are no shares
     ax.plot(jaccard, below, "D", color=ink(), markersize=0.7 * size, markerfacecolor="none", clip_on=False)
     ax.plot(chance, below, "|", color=ink(), markersize=min(6.0, 0.3 * room), markeredgewidth=1.5)
@@ -419,7 +424,7 @@ def plot_contrast(found: Contrast, *, figsize: Size = None, ax: Axes | None = No
         grammar.point(f"corrected, {found.prob:.0%} interval", "o", NEUTRAL, markeredgecolor=ink(), markersize=5),
         grammar.point("by the reported labels", "D", NEUTRAL, markersize=4),
     ]
-    grammar.say(ax, f"largest difference: {found.largest.partition(' (')[0]}")
+    grammar.say(ax, f"largest difference: {found._largest.partition(' (')[0]}")
     grammar.legend_above(ax, marks)
     return ax
 

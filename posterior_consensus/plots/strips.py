@@ -179,7 +179,7 @@ def plot_credible_ball(
         captions.append(f"{farthest_of} ({name.replace('_', ' ')})\n{clusters}, {distance}{ties}")
     draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
     radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
-    grammar.say(ax, f"{ball.prob:.0%} {ball.words.ball} under {loss}, radius {radius}")
+    grammar.say(ax, f"{ball.prob:.0%} of the {ball.words.draws} are within {radius} of the partition ({loss})")
     return ax
 
 

@@ -47,8 +47,8 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     -----
     Nodes and branches are as high as their number of items, and have the colour of their support: the mean Jaccard
     similarity to the most similar cluster of a draw. Support below 0.5 has one colour. A node has its number where it
-    begins, if there is room; an arrow is at the least supported one. As each cluster is within one of the coarser layer, no branches cross. The figure has what
-    a clustering tree has [1]_, in the order of the tree.
+    begins, if there is room; an arrow is at the least supported one. As each cluster is within one of the coarser
+    layer, no branches cross. The figure has what a clustering tree has [1]_, in the order of the tree.
 
     References
     ----------

@@ -44,6 +44,14 @@ def test_bands_are_as_wide_as_the_expected_flows():
     np.testing.assert_allclose(widths, np.sort(expected[expected > 0.05]) / 8, atol=1e-12)
 
 
+def test_bands_of_items_that_clearly_moved_are_named():
+    z = np.tile(np.repeat([0, 1], 4), (2, 100, 3, 1))
+    z[:, :, 2, [1, 6]] = [1, 0]
+    (ax,) = pc.compare_layers(pc.as_layers(z), **QUIET).plot()
+    assert ax.get_title().endswith("1, 6 moved")
+    assert {"1", "6"} <= {text.get_text() for text in ax.texts if text.get_zorder() == 4}
+
+
 def test_a_flow_that_is_sure_is_more_opaque():
     _, comparison = compared(2)
     (bands,) = comparison.plot()[0].collections

@@ -1,5 +1,6 @@
 """Plots of items, of observed data and of several partitions show what they should."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -116,6 +117,24 @@ def test_bands_are_as_wide_as_the_items_in_common():
     colours = [to_hex(patch.get_facecolor()) for patch in ax.patches]
     assert sorted({to_hex(colour) for colour in bands.get_facecolors()}) == sorted(set(colours[:3]))
     assert colours[4] == colours[1] and colours[3] in (colours[0], colours[2])
+
+
+@pytest.mark.parametrize(
+    ("partitions", "said", "counts"),
+    [
+        ([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1]], "1 of 6 items change cluster between 1 and 2", [1]),
+        ([[0, 0, 1, 1]] * 3, "no item changes its cluster", [0, 0]),
+        (
+            {"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 0, 2, 1, 1], "c": [0, 0, 1, 1, 1, 1]},
+            "3 of 6 .* between b and c",
+            [1, 3],
+        ),
+    ],
+)
+def test_items_that_change_cluster_are_counted(partitions, said, counts):
+    ax = pc.plot_alluvial(partitions)
+    assert re.match(said, ax.get_title())
+    assert [int(tick.get_text().split()[0]) for tick in ax.get_xticklabels(minor=True)] == counts
 
 
 def test_gaps_between_many_clusters_take_at_most_a_quarter_of_the_items():

@@ -88,7 +88,7 @@ def test_items_with_missing_values_are_counted_and_one_on_its_own_is_a_cross():
     values = VALUES.copy()
     values[0, 1] = np.nan
     ax = pc.plot_data(values, [0, 0, 0, 1], items=pc.item_uncertainty(DRAWS, [0, 0, 0, 1]))
-    assert ax.get_title(loc="left") == "1 of 4 items have missing values"
+    assert "1 with missing values" in ax.get_title()
     shown = [place for dots in ax.collections for place in dots.get_offsets().tolist()]
     assert sorted(shown) == VALUES[1:].tolist()
     assert ax.collections[-1].get_offsets().tolist() == [VALUES[3].tolist()]

@@ -24,8 +24,6 @@ WITHOUT_CLUSTERS = {
     *("stable_components", "traces", "tree"),
 }
 WITH_THE_PARTITION = {"cluster_sizes", "draws_map", "n_clusters", "partial_partition", "psm", "stable_components"}
-# A picture of what the user gave, whose answer is the picture.
-WITHOUT_A_FINDING = {"data"}
 WITH_ERRORS = {
     *("cluster_stability", "layer_stability", "links", "loss_by_n_clusters", "posterior_comparison"),
     *("partial_partition", "prior_sensitivity"),
@@ -65,7 +63,7 @@ def test_figures_speak_one_grammar(name):
     dashed = [line for line in red if isinstance(line, Line2D) and line.get_linestyle() == "--"]
     assert all(line.get_label().startswith("partition") for line in dashed)
     said = [ax.get_title() for ax in axes if ax.get_title()] or [figure.get_suptitle()]
-    assert bool(said[0]) == (name not in WITHOUT_A_FINDING)
+    assert said[0]
     assert any("±" in label for label in labels_of(figure)) or name not in WITH_ERRORS
 
 
@@ -114,6 +112,17 @@ def test_items_below_the_limit_are_named():
     ax = pc.item_uncertainty(draws, np.repeat([0, 1], 5)).plot()
     assert ax.get_title() == "1 of 10 items below 0.5: 4"
     assert [text.get_text() for text in ax.texts] == ["4"]
+
+
+@pytest.mark.parametrize("n_below", [2, 7])
+def test_items_that_a_title_names_are_in_the_picture(n_below):
+    draws = np.tile(np.repeat([0, 1], 40), (10, 1))
+    draws[:7, :n_below] = 2 + np.arange(n_below)
+    labels = np.repeat([0, 1], 40)
+    for ax in (pc.item_uncertainty(draws, labels).plot(), pc.membership(draws, labels).plot()):
+        named = re.findall(r"\d+", ax.get_title().split(": ")[1].partition(" and ")[0])
+        assert named and set(named) <= {text.get_text() for text in ax.texts}
+        assert ax.get_title().endswith(f"{n_below - 3} more") == (n_below > 3)
 
 
 def test_the_partition_outside_of_the_draws_sizes_is_said():

@@ -57,7 +57,7 @@ def test_clusters_have_the_share_of_draws_and_intervals_are_named():
     ax = pc.cluster_summary(draws, [0, 0, 1, 1, -1, -1], mu=mu, first_label=0).plot()
     shown = [text.get_text() for text in ax.get_yticklabels()]
     assert shown == ["0 (n = 2, in 50% of draws)", "1 (n = 2, in 100% of draws)"]
-    assert "90% credible" in ax.get_xlabel() and "20 draws" in ax.get_title()
+    assert "90% credible" in ax.get_xlabel() and "20 draws" in ax.get_xlabel()
 
 
 def test_a_comparison_says_which_posterior_is_subtracted():
