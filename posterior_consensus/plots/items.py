@@ -332,7 +332,7 @@ def plot_regimes(
     draw_shares(grid[-1], membership, in_row, edges)
     grid[-1].set(ylim=(0, 1), ylabel=membership.words.on_axis)
     grid[-1].set_xlabel(grammar.axis_label(name, unit_of(table.items.coords.get(name, order))))
-    _say_changes(grid[0], cluster, _cluster_names(membership), table.items.dim, given[in_row])
+    _say_regimes(grid[0], cluster, _cluster_names(membership), table.items.dim, given[in_row])
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
         if dated:
@@ -340,7 +340,7 @@ def plot_regimes(
     return grid
 
 
-def _say_changes(ax: Axes, clusters: Labels, names: list[str], dim: str, values: npt.NDArray[Any]) -> None:
+def _say_regimes(ax: Axes, clusters: Labels, names: list[str], dim: str, values: npt.NDArray[Any]) -> None:
     """Write the changes of the cluster (n,) along the values of the axis (n,) as the title; of many, their number."""
     starts = frame.runs_of(clusters)[1:-1]
     if not starts.size:
