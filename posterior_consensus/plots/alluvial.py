@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, ClusterMatch
@@ -96,6 +97,17 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
 
 def _say_changes(ax: Axes, names: list[str], numbers: list[Integers]) -> None:
     """Write between columns how many items change their cluster's number (n_items,), and where most do as the title."""
+    said, changing = changes_in_words(names, numbers)
+    grammar.say(ax, said)
+    notes = [f"{number:,} change" for number in changing]
+    longest = max(len(line) for tick in ax.get_xticklabels() for line in tick.get_text().split("\n"))
+    if CHARACTER * (longest + max(map(len, notes)) + 2) < extent(ax)[0] / len(names):
+        ax.set_xticks(np.arange(len(notes)) + 0.5, notes, minor=True, fontsize="small")
+        ax.tick_params(which="minor", length=0)
+
+
+def changes_in_words(names: Sequence[str], numbers: Sequence[npt.NDArray[np.integer]]) -> tuple[str, list[int]]:
+    """Between which two partitions most items change their cluster's number (n_items,), and how many in each step."""
     changing, common = [], []
     for one, other in itertools.pairwise(numbers):
         both = (one != _ABSENT) & (other != _ABSENT)
@@ -106,17 +118,11 @@ def _say_changes(ax: Axes, names: list[str], numbers: list[Integers]) -> None:
     of = f"{most:,} of {counted(common[at[0]], 'item')}"
     before, after = (shortened(name.partition("\n")[0], LONGEST) for name in names[at[0] : at[0] + 2])
     if most == 0:
-        grammar.say(ax, "no item changes its cluster")
-    elif len(at) == 1:
-        others = ", the most of any step" if len(changing) > 1 else ""
-        grammar.say(ax, f"{of} change cluster between {before} and {after}{others}")
-    else:
-        grammar.say(ax, f"at most {of} change cluster in a step, first between {before} and {after}")
-    notes = [f"{number:,} change" for number in changing]
-    longest = max(len(line) for tick in ax.get_xticklabels() for line in tick.get_text().split("\n"))
-    if CHARACTER * (longest + max(map(len, notes)) + 2) < extent(ax)[0] / len(names):
-        ax.set_xticks(np.arange(len(notes)) + 0.5, notes, minor=True, fontsize="small")
-        ax.tick_params(which="minor", length=0)
+        return "no item changes its cluster", changing
+    if len(at) > 1:
+        return f"at most {of} change cluster in a step, first between {before} and {after}", changing
+    others = ", the most of any step" if len(changing) > 1 else ""
+    return f"{of} change cluster between {before} and {after}{others}", changing
 
 
 class Column(NamedTuple):

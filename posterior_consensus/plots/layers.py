@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Items
 from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.alluvial import Column, draw_alluvial
+from posterior_consensus.plots.alluvial import Column, changes_in_words, draw_alluvial
 from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
@@ -218,6 +218,8 @@ def _say_farthest(ax: Axes, comparison: LayerComparison) -> None:
         one, other = losses.index[at]
         apart = quantity(float(losses.iloc[at]), comparison.loss.unit, 2)
         grammar.say(ax, f"{one} and {other} are farthest apart: {apart}")
+    else:
+        grammar.say(ax, "no two layers have items in common")
 
 
 def _mark_largest(ax: Axes, comparison: LayerComparison, column: str) -> None:
@@ -392,6 +394,10 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
     if any(is_listed):
         ax.scatter(at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="shortlist")
         grammar.say(ax, f"runs agree most around {listed(table.index[is_listed].tolist(), 4)} (rings)")
+    elif best.any():
+        grammar.say(ax, f"no layer is clearly more stable than {listed(table.index[best].tolist(), 4)} (filled)")
+    else:
+        grammar.say(ax, "the most stable layer is unknown")
     low = float(np.nanmin(np.append(values - error, _TOP)))
     if low < _NEAR_CHANCE:
         low = min(low, 0.0)
@@ -592,7 +598,11 @@ def plot_layer_items(
         _mark_moves(grid[0], comparison, shown)
         return grid
     if isinstance(layers, AlignedPartitions):
-        return _draw_partitions(layers, order, figsize, axes)[0]
+        grid, _ = _draw_partitions(layers, order, figsize, axes)
+        if len(layers.labels) > 1:
+            names = frame.short_names(layers.partitions, frame.LONGEST)
+            grammar.say(grid[0], changes_in_words(names, list(layers.labels.values))[0])
+        return grid
     if not isinstance(layers, Mapping) or not all(isinstance(one, Membership) for one in layers.values()) or not layers:
         raise TypeError(
             "`layers` must be what compare_layers() or align_partitions() returns, or a dict of memberships; got "
@@ -666,6 +676,10 @@ def _draw_memberships(layers: Mapping[Any, Membership], order: Any, figsize: Siz
         legends.append(ax.get_legend())
         legends[-1].remove()
         ax.set(xlim=(edges[0], edges[-1]), xticks=[])
+    sure = [float(one.own.values.mean()) for one in layers.values()]
+    least = int(np.argmin(sure))
+    name = frame.shortened(str(list(layers)[least]), frame.LONGEST)
+    grammar.say(grid[0], f"mean probability of an item's cluster: least for {name}, {sure[least]:.2f}")
     name_row(grid[-1], row, [str(k) for k in own_in(first.probabilities, "consensus_cluster").values])
     handles = {
         text.get_text(): handle

@@ -157,7 +157,12 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     shown = links.review(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
-    grammar.say(ax, "the closest calls: what the other decision costs")
+    if len(shown):
+        increase, exact = shown[["increase", "exact"]].iloc[-1]
+        costs = f"{'' if exact else 'at most '}{increase:.2g} pairs"
+        grammar.say(ax, f"the closest call (top): the other decision costs {costs}")
+    else:
+        grammar.say(ax, "no pair is decided")
     ax.locator_params(axis="x", nbins=5)  # small numbers have many digits
     bounds = "" if shown["exact"].all() else "; ◄ at most"
     ax.set(xlabel=f"rise of the expected loss (pairs)\n{_LOOKS}{bounds}")

@@ -463,7 +463,8 @@ def _say_nearest(ax: Axes, source: PairSource, labels: Labels, names: tuple[Hash
     members = (labels[:, np.newaxis] == largest) / sizes[largest]
     between = np.tril(members.T @ source.product(members), -1)
     if len(largest) < 2:
-        grammar.say(ax, f"one cluster of {counted(int(sizes[largest].sum()), 'item')}")
+        alone = f"one cluster of {counted(int(sizes[largest].sum()), 'item')}"
+        grammar.say(ax, alone if largest else "no cluster: all items are noise")
         return []
     one, other = np.unravel_index(int(between.argmax()), between.shape)
     nearest = [largest[other], largest[one]]

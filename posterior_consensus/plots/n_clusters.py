@@ -273,6 +273,8 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
         one, other = (merges.names[k] for k in joined[0])
         rise = quantity(float(losses[1] - losses[0]), merges.loss.unit, 2)
         grammar.say(ax, f"{one} and {other} are nearest: merged, expected loss changes by {rise}")
+    else:
+        grammar.say(ax, "one cluster")
     return ax
 
 

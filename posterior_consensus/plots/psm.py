@@ -171,19 +171,22 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     in_view = None if clusters is None else _draw_clusters(ax, clusters._replace(labels=clusters.labels[at[in_row]]))
     _name_sides(ax, along, items, at[in_row], in_view)
-    if labels is not None:
-        _say_contrast(ax, values, labels, source.words.either("similarity", "agreement"))
+    _say_contrast(ax, values, labels, source.words.either("similarity", "agreement"))
     return ax
 
 
-def _say_contrast(ax: Axes, values: Floats, labels: npt.NDArray[np.int32], similarity: str) -> None:
-    """Write the mean similarities of pairs within and between the clusters as the title."""
+def _say_contrast(ax: Axes, values: Floats, labels: npt.NDArray[np.int32] | None, similarity: str) -> None:
+    """Write the mean similarities of pairs within and between the clusters, or of all pairs, as the title."""
+    pad = None if labels is None else _ABOVE_STRIP
+    labels = np.zeros(len(values), np.int32) if labels is None else labels
     within = labels[:, np.newaxis] == labels
     np.fill_diagonal(within, False)
     between = labels[:, np.newaxis] != labels
     if within.any() and between.any():
         means = f"{np.nanmean(values[within]):.2f} within clusters, {np.nanmean(values[between]):.2f} between"
-        grammar.say(ax, f"{similarity} {means}", pad=_ABOVE_STRIP)
+        grammar.say(ax, f"{similarity} {means}", pad=pad)
+    elif len(values) > 1:
+        grammar.say(ax, f"mean {similarity} of two items: {np.nanmean(values[within | between]):.2f}", pad=pad)
 
 
 def _name_sides(

@@ -88,6 +88,19 @@ def test_a_setting_is_a_group_of_runs(table):
     ]
 
 
+def test_the_figure_says_which_factors_are_shown_to_matter(table):
+    found = pc.compare_factors(pc.as_runs(table), PATTERN)
+    ax = found.plot()
+    rows = found.to_dataframe().sort_values("excess")
+    assert [tick.get_text().split("\n")[0] for tick in ax.get_yticklabels()] == list(rows.index)
+    filled, hollow = (line.get_xdata() for line in ax.lines[:2])
+    assert filled.tolist() == rows["excess"][["splits", "merges"]].tolist()
+    assert hollow.tolist() == [rows["excess"]["nothing"]]
+    assert ax.get_title().replace("\n", " ").endswith("more than another run; also splits")
+    single = pc.compare_factors(pc.as_runs({f"{x}_{y}": [0, x, y] for x in range(2) for y in range(3)}), "{x}_{y}")
+    assert "no factor is tested" in single.plot().get_title()
+
+
 def test_kinds_of_runs_have_a_level():
     labels = {
         f"{a}_{b}_{k}": [0, 0, 0, 1, 1, 1] if a else [0, 1, 2, 0, 1, 2]

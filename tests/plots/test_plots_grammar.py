@@ -114,6 +114,16 @@ def test_items_below_the_limit_are_named():
     assert [text.get_text() for text in ax.texts] == ["4"]
 
 
+@pytest.mark.parametrize("size", [4, 300])
+def test_the_node_that_the_title_of_a_tree_names_is_in_the_picture(size):
+    few = np.repeat([0, 1], [size, 2])
+    split = np.where(np.arange(size + 2) == 0, 2, few)
+    layers = pc.as_layers(np.array([[[few, split]] * 6 + [[few, few]] * 5]), ordered=True)
+    ax = pc.consensus_tree(layers, random_seed=1, progressbar=False).plot()
+    (node,) = re.findall(r"node (\d+)", ax.get_title().replace("\n", " "))
+    assert {node, f"node {node}"} & {text.get_text() for text in ax.texts}
+
+
 @pytest.mark.parametrize("n_below", [2, 7])
 def test_items_that_a_title_names_are_in_the_picture(n_below):
     draws = np.tile(np.repeat([0, 1], 40), (10, 1))
