@@ -51,7 +51,8 @@ MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
 _STEPS = (1, 2, 5)  # times powers of ten: steps between named items, and counts at ticks
-_MOST_STEPS = 3  # of names above each other
+_LINE, _MOST_LINES = 1.6, 3  # height of a name in its font, and names above each other
+_ABOVE = 5.0  # points from a height to its name
 _TICKS_APART = 0.12  # least share of the axis between ticks of counts
 
 
@@ -313,17 +314,20 @@ def with_room(places: Floats, names: list[str], order: Iterable[int]) -> list[in
     return sorted(named)
 
 
-def stacked(places: Floats, names: Sequence[str]) -> tuple[Positions, int]:
-    """Steps upwards at which names at positions in points do not overlap, in their order, and the number of steps.
+def stacked(places: Floats, heights: Floats, names: Sequence[str]) -> Floats:
+    """Points from heights up to names without overlap, at positions in points and in the order of their importance.
 
-    Names without room on a few steps have the step -1.
+    It is NaN for names without room within a few lines.
     """
-    steps, rooms = np.full(len(names), -1), _rooms(names)
+    found, rooms, line = np.full(len(names), np.nan), _rooms(names), _LINE * font_of_names()
     for k in range(len(names)):
-        near = np.abs(places[:k] - places[k]) < (rooms[:k] + rooms[k]) / 2
-        free = np.setdiff1d(np.arange(_MOST_STEPS), steps[:k][near])
-        steps[k] = free[0] if free.size else -1
-    return steps, int(steps.max(initial=-1)) + 1
+        near = (heights + found)[:k][np.abs(places[:k] - places[k]) < (rooms[:k] + rooms[k]) / 2]
+        at = heights[k] + _ABOVE
+        for other in np.sort(near[np.isfinite(near)]):
+            at = other + line if abs(other - at) < line else at
+        if at - heights[k] < _MOST_LINES * line:
+            found[k] = at - heights[k]
+    return found
 
 
 def _rooms(names: Sequence[str]) -> Floats:

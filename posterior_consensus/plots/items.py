@@ -93,21 +93,22 @@ def _say_doubted(ax: Axes, row: ItemRow, own: Floats, tops: Floats, *, pad: bool
     (places,) = np.nonzero(own[row.at] < EVEN)
     places = places[np.argsort(own[row.at[places]], kind="stable")]
     names = frame.short_names(row.items.named(row.at[places]), frame.LONGEST)
-    steps, n_steps = frame.stacked(frame.extent(ax)[0] * (places + 0.5) / row.at.size, names)
-    up = 1.2 * frame.font_of_names()
-    named = np.flatnonzero(steps >= 0).tolist()
+    across, along = frame.extent(ax)
+    up = frame.stacked(across * (places + 0.5) / row.at.size, along * tops[row.at[places]], names)
+    named = np.flatnonzero(np.isfinite(up)).tolist()
     for k in named:
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "small"}
         style["bbox"] = grammar.behind_names(ax)
-        if steps[k]:
-            style["arrowprops"] = {"arrowstyle": "-", "color": ink(), "linewidth": 0.6, "shrinkA": 0.0, "shrinkB": 0.0}
         at = places[k], tops[row.at[places[k]]]
-        ax.annotate(names[k], at, (0, 5 + up * steps[k]), parse_math=False, zorder=3, **style)
+        if up[k] > np.nanmin(up):
+            line = {"arrowstyle": "-", "color": ink(), "linewidth": 0.6, "shrinkA": 0.0, "shrinkB": 0.0}
+            ax.annotate("", at, (0, up[k]), textcoords="offset points", arrowprops=line)
+        ax.annotate(names[k], at, (0, up[k]), parse_math=False, zorder=3, **style)
     n_below = int(np.sum(own < EVEN))
     said = f"{n_below:,} of {counted_items(own.size, row.items.dim)} below {EVEN:g}"
     if first := [names[k] for k in named[:_IN_TITLE]]:
         said += f": {', '.join(first)}" + (f" and {n_below - len(first):,} more" if n_below > len(first) else "")
-    grammar.say(ax, said, pad=(5 + up * (n_steps + 0.5)) if pad and named else None)
+    grammar.say(ax, said, pad=float(np.nanmax(up)) + 1.5 * frame.font_of_names() if pad and named else None)
 
 
 def given_membership(given: Any) -> Membership:

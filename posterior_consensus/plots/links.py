@@ -21,8 +21,9 @@ _MOST_OF_FOUR = 15  # the same in each of four panels
 _WIDE, _SHORT = 220.0, 14  # points of axes for long names, and characters of names beside narrower ones
 _BINS = np.linspace(0.0, 1.0, 21)
 _SCORE = "score (probability of a match)"
-_LOOKS = "● in one cluster  ○ in different ones"
+_LOOKS = "●\u00a0in\u00a0one\u00a0cluster  ○\u00a0in\u00a0different\u00a0ones"  # each in one line
 _BESIDE = 0.22  # of a bar: from its middle to the interval, and to the prior
+_LEFT = 0.85  # share of the height of axes that labels and titles of several lines leave
 _SHADE = 0.15  # opacity
 
 
@@ -91,6 +92,8 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     n_uncertain = int(np.sum((similarity >= UNLIKELY) & (similarity <= SURE)))
     grammar.say(grid[0, 0], f"{np.sum(similarity > SURE):,} sure pairs, {n_uncertain:,} uncertain ones (shaded)")
     _draw_uncertain(grid[0, 1], links)
+    if axes is None:
+        frame.fit_labels(grid)  # long names leave little width
     return grid
 
 
@@ -207,14 +210,14 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     which = ", the nearest to 1/2" if some else ""
     grammar.say(ax, f"{some}{counted(nearest.size, 'uncertain link')}{which}")
     words = links.words
-    looks = _LOOKS.replace("  ", "\n")  # long names leave no room for one line
-    ax.set(xlim=(0.0, 1.0), xlabel=f"{grammar.with_errors(words.similarity, error, words)}\n{looks}")
+    what, *errors = grammar.with_errors(words.similarity, error, words).split("\n")
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{what}\n{'  '.join([*errors, _LOOKS])}")
     grammar.mark_limit(ax, 0.5, "1/2", at=0.0)
 
 
 def _most_rows(ax: Axes, most: int) -> int:
     """Number of rows with names that are readable, at most `most`."""
-    return min(most, max(1, int(frame.extent(ax)[1] / (1.15 * frame.font_of_names()))))
+    return min(most, max(1, int(_LEFT * frame.extent(ax)[1] / (1.15 * frame.font_of_names()))))
 
 
 def _name_pairs(ax: Axes, places: Positions, first: Iterable[Any], second: Iterable[Any]) -> None:
