@@ -68,7 +68,7 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
     ax.margins(x=0.08)
     if tested:
         limits = table["excess_limit"].to_numpy()
-        ax.barh(at, limits, _BAR, color=BARS, label="99% of permutations", zorder=1)
+        ax.barh(at, limits, _BAR, color=BARS, label=f"{1 - LEVEL:.0%} of permutations", zorder=1)
         grammar.mark_limit(ax, 0.0, "")
     else:
         ax.set_xlim(left=0.0)

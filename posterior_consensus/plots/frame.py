@@ -192,7 +192,10 @@ def fit_labels(axes: Grid) -> None:
         for ax in figure.findobj(Axes)
         for text, side in ((ax.xaxis.label, "width"), (ax.yaxis.label, "height"), (ax.title, "width"))
     ]
-    given = [text.get_text().split("\n") for text, _, _ in labels]
+    titles = {ax.title for _, ax, _ in labels}  # whose lines have no meaning
+    given = [
+        [" ".join(text.get_text().split())] if text in titles else text.get_text().split("\n") for text, *_ in labels
+    ]
     for _ in range(_MOST_ROUNDS):
         if axes.shape[1] == 1:
             n_more = sum(ax.get_xlabel().count("\n") for ax in axes.ravel().tolist())

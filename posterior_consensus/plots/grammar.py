@@ -45,7 +45,7 @@ def _room_for_title(ax: Axes) -> float:
     width, place = extent(ax)[0], ax.get_subplotspec()
     if place is None or place.get_gridspec().ncols > 1:
         return width
-    names = max(len(line) for tick in ax.get_yticklabels() or [ax.title] for line in tick.get_text().split("\n"))
+    names = max((len(line) for tick in ax.get_yticklabels() for line in tick.get_text().split("\n")), default=0)
     across = 72 * ax.figure.bbox.width / ax.figure.dpi
     return float(np.clip(across - _CHARACTER * font_of_names() * names, width / 2, width))
 

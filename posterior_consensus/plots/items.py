@@ -350,7 +350,7 @@ def _say_regimes(ax: Axes, clusters: Labels, names: list[str], dim: str, values:
     if starts.size > len(_TIMES):
         grammar.say(ax, f"the cluster changes {starts.size:,} times between {np.unique(clusters).size:,} clusters")
         return
-    ends = [np.datetime_as_string(at, "D") if values.dtype.kind == "M" else f"{at:.12g}" for at in values]
+    ends = [np.datetime_as_string(at, unit="auto") if values.dtype.kind == "M" else f"{at:.12g}" for at in values]
     changes = [
         f"{names[clusters[at - 1]]} to {names[clusters[at]]} between {ends[at - 1]} and {ends[at]}" for at in starts
     ]

@@ -74,10 +74,9 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     the layer before or go on to the next one, whichever is larger. A band is opaque if the number of its items is sure:
     its opacity grows with the ratio of the ends of the number's interval, which has the probability
     ``comparison.prob``. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40
-    layers, 40 successive ones around the largest change are shown. A cluster has its name where it
-    begins, and at the end. The dotted line is at the largest change; bands of items that clearly move then are outlined
-    and named. If there is no room for the names of all layers,
-    one in several has its name.
+    layers, 40 successive ones around the largest change are shown. A cluster has its name where it begins, and at the
+    end. The dotted line is at the largest change; bands of items that clearly move then are outlined and named. If
+    there is no room for the names of all layers, one in several has its name.
 
     Examples
     --------
@@ -116,13 +115,14 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     clusters = _names_at_ends(numbers, partitions.names)
     columns = list(map(Column, [""] * len(shown), [size / height for size in sizes], clusters, numbers))
     tables = [table / height for table in tables]
-    ax = draw_alluvial(grid[0], columns, tables, opacities, _names_of_bands(comparison, shown, numbers))
+    moved = _names_of_bands(comparison, shown, numbers)
+    ax = draw_alluvial(grid[0], columns, tables, opacities, {band: ", ".join(names) for band, names in moved.items()})
     ax.set_xlim(-_MARGIN, len(shown) - 1 + _MARGIN)
     largest = comparison.largest_change
     if largest is not None:
         at_both = [shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after)]
         grammar.mark_limit(ax, sum(at_both) / 2, "")
-    _say_largest(ax, comparison)
+    _say_largest(ax, comparison, [name for names in moved.values() for name in names])
     _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
     left_out = len(comparison.layers) - len(shown)
@@ -188,10 +188,11 @@ def _names_at_ends(numbers: list[Integers], names: Sequence[Any]) -> list[list[s
     return [*named, ["" if k in unnamed else str(names[k]) for k in numbers[-1].tolist()]]
 
 
-def _say_largest(ax: Axes, comparison: LayerComparison, *, with_items: bool = True) -> None:
-    """Write the largest change of ordered layers, and which items clearly move then, as the title.
+def _say_largest(ax: Axes, comparison: LayerComparison, named: Sequence[str], ringed: str = "") -> None:
+    """Write the largest change of ordered layers, and the items that clearly move then, as the title.
 
-    Of layers without an order, it is which two are farthest apart.
+    Only the items `named` in the figure have their names. Of layers without an order, it is which two are farthest
+    apart.
     """
     largest = comparison.largest_change
     if largest is None:
@@ -200,14 +201,12 @@ def _say_largest(ax: Axes, comparison: LayerComparison, *, with_items: bool = Tr
     if largest.expected_loss <= SAME:
         grammar.say(ax, "no layer differs from the one before")
         return
-    moved, items = _moved_most(comparison)
     change = quantity(largest.expected_loss, comparison.loss.unit, 2)
-    said = f"largest change from {largest.before} to {largest.after}: {change}"
-    if not with_items:
-        grammar.say(ax, f"{said} (rings)")
-        return
-    names = listed(items.named(moved).tolist(), _MOST_MOVED)
-    grammar.say(ax, said + (f"; {names} moved" if moved.size else "; no item clearly moved"))
+    said = f"largest change from {largest.before} to {largest.after}{ringed}: {change}"
+    n_moved = _moved_most(comparison)[0].size
+    more = f" and {n_moved - len(named):,} more" if n_moved > len(named) else ""
+    moved = f"{', '.join(named)}{more}" if named else counted(n_moved, "item") if n_moved else "no item clearly"
+    grammar.say(ax, f"{said}; {moved} moved")
 
 
 def _say_farthest(ax: Axes, comparison: LayerComparison) -> None:
@@ -244,7 +243,7 @@ def _moved_most(comparison: LayerComparison) -> tuple[Positions, Items]:
 
 def _names_of_bands(
     comparison: LayerComparison, shown: list[int], numbers: list[Integers]
-) -> dict[tuple[int, int, int], str]:
+) -> dict[tuple[int, int, int], list[str]]:
     """Names of the items of which the title says that they moved, by column, source and target of their band."""
     largest = comparison.largest_change
     if largest is None:
@@ -255,10 +254,9 @@ def _names_of_bands(
         return {}
     moved = moved[:_MOST_MOVED]
     sides = [_places_of(numbers[end], comparison.partitions.labels.values[shown[end], moved]).tolist() for end in ends]
-    names: dict[tuple[int, int, int], str] = {}
+    names: dict[tuple[int, int, int], list[str]] = {}
     for name, *band in zip(frame.short_names(items.named(moved), frame.LONGEST), *sides, strict=True):
-        at = ends[0], band[0], band[1]
-        names[at] = f"{names[at]}, {name}" if at in names else name
+        names.setdefault((ends[0], band[0], band[1]), []).append(name)
     return names
 
 
@@ -516,7 +514,7 @@ def plot_layer_distances(
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
     frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
-    _say_largest(grid[0], comparison, with_items=False)
+    _say_largest(grid[0], comparison, [], " (rings)")
     if comparison.ordered:
         _mark_largest(grid[0], comparison, column)
         _plot_by_lag(grid[1], comparison, column, labels[column])
@@ -594,7 +592,7 @@ def plot_layer_items(
     if isinstance(layers, (HasComparison, LayerComparison)):
         comparison = _comparison(layers)
         grid, shown = _draw_partitions(comparison.partitions, order, figsize, axes)
-        _say_largest(grid[0], comparison)
+        _say_largest(grid[0], comparison, _name_moved(grid[0], comparison, shown))
         _mark_moves(grid[0], comparison, shown)
         return grid
     if isinstance(layers, AlignedPartitions):
@@ -614,8 +612,6 @@ def plot_layer_items(
 def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None:
     """Mark the items, of those shown from left to right, that move to a layer: clearly, or in the partition alone."""
     labels = comparison.partitions.labels.values[:, shown]
-    named = [tick.get_text() for tick in ax.get_xticklabels()]
-    largest = comparison.largest_change
     for before, after, clear in zip(
         *(own_in(comparison.overlaps, end).values.tolist() for end in ("before", "after")),
         own_in(comparison.overlaps, "clear"),
@@ -628,8 +624,6 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
             x = np.flatnonzero(some)
             at = x, np.full(x.size, y)
             ax.scatter(*at, marker="v", s=14, facecolors=face, edgecolors=ink(), linewidths=0.6, zorder=3)
-        if largest is not None and (largest.before, largest.after) == (before, after):
-            _name_moved(ax, comparison, shown, y, named)
     clear_move, unsure_move = (
         grammar.point(name, "v", ink(), markersize=4, markerfacecolor=face)
         for name, face in (("clearly moved", ink()), ("may have moved", "none"))
@@ -637,16 +631,23 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
     grammar.legend_above(ax, [clear_move, unsure_move])
 
 
-def _name_moved(ax: Axes, comparison: LayerComparison, shown: Positions, y: float, named: list[str]) -> None:
-    """Name the items that the title names next to their marks if the axis does not."""
+def _name_moved(ax: Axes, comparison: LayerComparison, shown: Positions) -> list[str]:
+    """Name items that clearly move at the largest change next to their marks if the axis does not; return names."""
+    largest = comparison.largest_change
+    if largest is None:
+        return []
     moved, items = _moved_most(comparison)
-    for item, name in zip(moved[:_MOST_MOVED].tolist(), items.named(moved[:_MOST_MOVED]), strict=True):
-        if name not in named and item in shown:
+    visible = moved[np.isin(moved, shown)][:_MOST_MOVED]
+    y, on_axis = comparison.layers.index(largest.after) - 0.5, {tick.get_text() for tick in ax.get_xticklabels()}
+    names = frame.short_names(items.named(visible), frame.LONGEST)
+    for item, name in zip(visible.tolist(), names, strict=True):
+        if name not in on_axis:
             x = float(np.flatnonzero(shown == item)[0])
             side = "right" if x > shown.size / 2 else "left"
             place: dict[str, Any] = {"xytext": (-4 if side == "right" else 4, 0), "textcoords": "offset points"}
             style: dict[str, Any] = {"fontsize": "small", "va": "center", "ha": side, "parse_math": False, "zorder": 4}
-            ax.annotate(frame.shortened(name, frame.LONGEST), (x, y), bbox=grammar.behind_names(ax), **place, **style)
+            ax.annotate(name, (x, y), bbox=grammar.behind_names(ax), **place, **style)
+    return names
 
 
 def _draw_partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, Positions]:

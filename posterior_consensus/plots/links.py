@@ -300,8 +300,7 @@ def _sizes_in_words(sizes: Any, own: Floats, low: Floats, high: Floats) -> str:
 def draw_means(ax: Axes, at: Positions, mean: Floats, low: Any, high: Any, own: Any, name: str) -> None:
     """Plot bars of means of this name with intervals, and next to them the partition's own numbers, at first places."""
     ax.bar(at, mean, width=0.8, color=BARS, label=name)
-    ends = np.stack([mean - low, high - mean]).clip(min=0.0)
     style: dict[str, Any] = {"fmt": "none", "ecolor": ink(), "elinewidth": 1.4, "capsize": 3}
-    ax.errorbar(at - _BESIDE, mean, ends, label="central 90% interval", **style)
+    ax.errorbar(at - _BESIDE, (low + high) / 2, (high - low) / 2, label="central 90% interval", **style)
     ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
     ax.set_ylim(0.0, None)

@@ -182,7 +182,7 @@ def _say_apart(
     for k, one in enumerate(groups):
         of[one.rows] = k
     first, second = np.triu_indices(len(distances), 1)
-    if not np.any(distances > _LEAST):
+    if not np.any(distances > ROUNDING):
         grammar.say(ax, f"all {words.draws} shown are the same")
         return
     own = of[first] == of[second]
@@ -338,8 +338,8 @@ def plot_items_map(
     their shares in the labels. If both together have less than half, the label warns that dissimilar items can
     coincide. Items that are always co-clustered are one point, whose size grows with their number. The exemplar of a
     cluster is the item of greatest mean similarity to the rest of it. Next to it, a cluster is named with its size and
-    its exemplar if there is room, large clusters first; a legend names them if there is not. A line joins
-    the two clusters of largest mean similarity between their items, of the twelve largest.
+    its exemplar if there is room, large clusters first; a legend names them if there is not. A line joins the two
+    clusters of largest mean similarity between their items, of the twelve largest.
 
     Examples
     --------
