@@ -8,15 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.answers.audited_rates import UNKNOWN, AuditedRates, Rate
 from posterior_consensus.answers.audited_threshold import AuditedThreshold, audited_threshold
 from posterior_consensus.answers.loss_parameter import loss_path
 from posterior_consensus.answers.samples_of_pairs import answers_on
+from posterior_consensus.answers.score_curve import matches_by_curve
 from posterior_consensus.answers.scored_links import ScoredLinks
-from posterior_consensus.answers.stratified import Share, StratifiedAnswers
+from posterior_consensus.answers.stratified import LEVEL, Share, StratifiedAnswers
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.results import display
-from posterior_consensus.runtime.aliases import Floats, Positions
+from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, check_share
+
+_OF_ALL = "recall of all"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +81,7 @@ class Audit(display.Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditedLinks(display.Shown):
+class AuditedLinks(AuditedRates):
     """Error rates of a partition of records by an audit; made by :meth:`Audit.answered`.
 
     Attributes
@@ -88,53 +92,20 @@ class AuditedLinks(display.Shown):
         Answers in the order of the sample: 1 for a match, 0 for none, NaN where missing.
     """
 
-    _no_figure = "its numbers are in to_dataframe()"
+    _recall = "recall of scored"
 
     audit: Audit
     match: Floats
 
     @property
-    def precision(self) -> float:
-        """Share of matches among the joined pairs, scored or not; NaN if none is joined."""
-        return self._precision.value
-
-    @property
-    def precision_interval(self) -> tuple[float, float]:
-        """Its 95% interval."""
-        return self._precision.interval
-
-    @property
-    def recall(self) -> float:
-        """Share of joined pairs among the matches that were scored or are joined; NaN if no match was found.
-
-        Matches that were neither, as blocking lost them, are unseen: recall of all matches is lower.
-        """
-        return self._recall(scored=True).value
-
-    @property
-    def recall_interval(self) -> tuple[float, float]:
-        """Its 95% interval."""
-        return self._recall(scored=True).interval
-
-    @property
     def recall_of_all(self) -> float:
         """Share of joined pairs among all matches; NaN unless pairs that were not scored were drawn."""
-        return self._recall(scored=False).value
+        return self._rates.get(_OF_ALL, UNKNOWN)[0]
 
     @property
     def recall_of_all_interval(self) -> tuple[float, float]:
         """Its 95% interval."""
-        return self._recall(scored=False).interval
-
-    @property
-    def bcubed_precision(self) -> float:
-        """Mean over records of the share of matches in their clusters, the record itself included."""
-        return self._bcubed.value
-
-    @property
-    def bcubed_precision_interval(self) -> tuple[float, float]:
-        """Its 95% interval."""
-        return self._bcubed.interval
+        return self._rates.get(_OF_ALL, UNKNOWN)[1:]
 
     @property
     def constraints(self) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -245,20 +216,13 @@ class AuditedLinks(display.Shown):
         sample = audit._ends, audit.sample["stratum"].to_numpy(), self.match
         return audited_threshold(audit.links, audit._of_link, audit.strata, sample, self._shares, path, precision)
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """Tabulate the error rates.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each: estimate, and the ends of its 95% interval, ``low`` and ``high``.
-        """
-        rows = {"precision": self._precision, "recall of scored": self._recall(scored=True)}
-        if not np.isnan(self.recall_of_all):
-            rows["recall of all"] = self._recall(scored=False)
-        rows["B-cubed precision"] = self._bcubed
-        found = {name: (one.value, *one.interval) for name, one in rows.items()}
-        return pd.DataFrame.from_dict(found, orient="index", columns=["estimate", "low", "high"])
+    @cached_property
+    def _rates(self) -> dict[str, Rate]:
+        unseen = (~self.audit.strata["joined"] & ~self.audit.strata["scored"]).to_numpy()
+        rates = {"precision": self._precision.row, self._recall: self._recall_among(np.zeros_like(unseen))}
+        if unseen.any() and (self._shares.number[unseen] > 0).all():
+            rates[_OF_ALL] = self._recall_among(unseen)
+        return rates | {"B-cubed precision": self._bcubed.row}
 
     @cached_property
     def _shares(self) -> StratifiedAnswers:
@@ -277,19 +241,25 @@ class AuditedLinks(display.Shown):
         value, near = ((one + self._known) / number for one in self._shares.totals(joined))
         return Share(value, self._shares.error(joined) / number, near)
 
-    def _recall(self, *, scored: bool) -> Share:
-        strata, shares = self.audit.strata, self._shares
-        joined, of_scored = strata["joined"].to_numpy(), strata["scored"].to_numpy()
-        apart = ~joined & of_scored if scored else ~joined
-        unseen = apart & ~of_scored
-        if not scored and not (unseen.any() and (shares.number[unseen] > 0).all()):
-            return Share(np.nan, np.nan, np.nan)
-        inside, outside = (np.array(shares.totals(one)) for one in (joined, apart))
-        inside += self._known
+    def _recall_among(self, unseen: Flags) -> Rate:
+        """Recall by posteriors of the matches apart, strata `unseen` included, and an error of the matches joined."""
+        shares, joined, rng = self._shares, self.audit.strata["joined"].to_numpy(), np.random.default_rng(0)
+        apart = self._matches_apart(rng)
+        matches, error = shares.totals(joined)[0] + self._known, shares.error(joined)
+        inside = np.clip(rng.normal(matches, error, apart.size), 0, self.audit.links.n_joined)
         with np.errstate(invalid="ignore"):
-            value, near = inside / (inside + outside)
-        error = shares.error((joined * outside[1] - apart * inside[1]) / (inside[1] + outside[1]) ** 2)
-        return Share(float(value), error, float(near))
+            value = np.median(inside / (inside + apart + shares.totals(unseen)[0]))
+            drawn = inside / (inside + apart + shares.draws(unseen, apart.size, rng))
+        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return float(value), float(np.minimum(low, value)), float(np.maximum(high, value))
+
+    def _matches_apart(self, rng: np.random.Generator) -> Integers:
+        """Numbers of matches (n_draws,) among the scored pairs apart."""
+        audit, shares = self.audit, self._shares
+        own = np.flatnonzero(~audit.strata["joined"] & audit.strata["scored"])
+        scores = audit.links.pairs["probability"].values
+        parts = [scores[audit._of_link == k] for k in own.tolist()]
+        return matches_by_curve(parts, shares.number[own], shares.matches[own], rng)
 
     @property
     def _bcubed(self) -> Share:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.answers.audited_rates import AuditedRates, Rate
 from posterior_consensus.answers.links import links
 from posterior_consensus.answers.samples_of_pairs import answers_on, named_pairs, with_fields
 from posterior_consensus.answers.scored_links import ScoredLinks
@@ -89,7 +90,7 @@ class RecordAudit(display.Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditedRecords(display.Shown):
+class AuditedRecords(AuditedRates):
     """Error rates of a partition of records, whole clusters included; made by :meth:`RecordAudit.answered`.
 
     Attributes
@@ -100,7 +101,7 @@ class AuditedRecords(display.Shown):
         Answers in the order of the sample: 1 for a match, 0 for none, NaN where missing.
     """
 
-    _no_figure = "its numbers are in to_dataframe()"
+    _recall = "recall of seen"
 
     audit: RecordAudit
     match: Floats
@@ -111,75 +112,34 @@ class AuditedRecords(display.Shown):
         return int(self._is_answered.sum())
 
     @property
-    def precision(self) -> float:
-        """Share of matches among the joined pairs; NaN if none of the records drawn is joined."""
-        return self._shares["precision"].value
-
-    @property
-    def precision_interval(self) -> tuple[float, float]:
-        """Its 95% interval."""
-        return self._shares["precision"].interval
-
-    @property
-    def recall(self) -> float:
-        """Share of joined pairs among the matches seen; NaN if no match was found."""
-        return self._shares["recall of seen"].value
-
-    @property
-    def recall_interval(self) -> tuple[float, float]:
-        """Its 95% interval."""
-        return self._shares["recall of seen"].interval
-
-    @property
     def exact_precision(self) -> float:
         """Share of clusters that are an entity: all their pairs match, and no seen pair with another cluster."""
-        return self._shares["exact precision"].value
+        return self._rates["exact precision"][0]
 
     @property
     def exact_precision_interval(self) -> tuple[float, float]:
         """Its 95% interval."""
-        return self._shares["exact precision"].interval
+        return self._rates["exact precision"][1:]
 
     @property
     def exact_recall(self) -> float:
         """Share of entities that are a cluster, as far as their pairs are seen."""
-        return self._shares["exact recall"].value
+        return self._rates["exact recall"][0]
 
     @property
     def exact_recall_interval(self) -> tuple[float, float]:
         """Its 95% interval."""
-        return self._shares["exact recall"].interval
-
-    @property
-    def bcubed_precision(self) -> float:
-        """Mean over records of the share of matches in their clusters, the record itself included."""
-        return self._shares["B-cubed precision"].value
-
-    @property
-    def bcubed_precision_interval(self) -> tuple[float, float]:
-        """Its 95% interval."""
-        return self._shares["B-cubed precision"].interval
+        return self._rates["exact recall"][1:]
 
     @property
     def bcubed_recall(self) -> float:
         """Mean over records of the share of their matches seen that are in their clusters, the record included."""
-        return self._shares["B-cubed recall"].value
+        return self._rates["B-cubed recall"][0]
 
     @property
     def bcubed_recall_interval(self) -> tuple[float, float]:
         """Its 95% interval."""
-        return self._shares["B-cubed recall"].interval
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """Tabulate the error rates.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each: estimate, and the ends of its 95% interval, ``low`` and ``high``.
-        """
-        found = {name: (one.value, *one.interval) for name, one in self._shares.items()}
-        return pd.DataFrame.from_dict(found, orient="index", columns=["estimate", "low", "high"])
+        return self._rates["B-cubed recall"][1:]
 
     @property
     def _is_answered(self) -> Flags:
@@ -191,7 +151,7 @@ class AuditedRecords(display.Shown):
         return np.bincount(ends, minlength=self.audit.links.cluster.size)[self.audit._drawn]
 
     @cached_property
-    def _shares(self) -> dict[str, Share]:
+    def _rates(self) -> dict[str, Rate]:
         audit, known = self.audit, self._is_answered
         links, joined = audit.links, audit.sample["joined"].to_numpy()
         cluster, together = links.cluster.values, links.decided["together"].values.astype(np.bool_)
@@ -202,14 +162,15 @@ class AuditedRecords(display.Shown):
         entity = inside + self._count(~joined & (self.match == 1))[known]
         exact = (inside == size) & (entity == size)
         left, one = 1.0 - known.sum() / cluster.size, np.ones(size.size)
-        return {
+        shares = {
             "precision": _share_of(inside - 1, size - 1, left),
-            "recall of seen": _share_of(inside - 1, entity - 1, left),
+            self._recall: _share_of(inside - 1, entity - 1, left),
             "exact precision": _share_of(exact / size, 1.0 / size, left),
             "exact recall": _share_of(exact / entity, 1.0 / entity, left),
             "B-cubed precision": _share_of(inside / size, one, left),
             "B-cubed recall": _share_of(inside / entity, one, left),
         }
+        return {name: share.row for name, share in shares.items()}
 
     def _parts(self) -> display.Parts:
         threshold = self.audit.threshold
