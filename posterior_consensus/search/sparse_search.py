@@ -6,7 +6,7 @@ nothing. Runs end when some agree or the work is done, which is counted, not tim
 on every machine.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,20 +36,25 @@ class _Optimum(NamedTuple):
     value: float
 
 
+def _show_nothing(share: float) -> None:
+    """Show no progress."""
+
+
 def search_component(
     component: Component,
     starts: Sequence[Labels],
     rng: np.random.Generator,
     stop: npt.NDArray[np.uint8],
     thorough: bool = True,
+    advance: Callable[[float], None] = _show_nothing,
 ) -> Labels:
     """Search for the partition (n_groups,) of greatest weight of a component's groups, two or more.
 
     No start, of labels from 0, joins more weight, nor do one cluster, the best links of the groups, and average linkage
     cut where mean weights become negative. A thorough search perturbs local optima. Another thread may set `stop` (1,)
-    to 1 to have the best partition so far.
+    to 1 to have the best partition so far. `advance` is called with the share of the work that is done.
     """
-    return canonical_labels(_Search(component, rng, stop).best_of_runs(starts, _RUNS if thorough else 0))
+    return canonical_labels(_Search(component, rng, stop, advance).best_of_runs(starts, _RUNS if thorough else 0))
 
 
 def improved_by_decisions(component: Component, labels: Labels, stop: npt.NDArray[np.uint8]) -> Labels:
@@ -119,9 +124,16 @@ def _with_pairs_alone(component: Component, labels: Labels) -> Labels:
 class _Search:
     """Runs on one component, which share the room they work in."""
 
-    def __init__(self, component: Component, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> None:
+    def __init__(
+        self,
+        component: Component,
+        rng: np.random.Generator,
+        stop: npt.NDArray[np.uint8],
+        advance: Callable[[float], None] = _show_nothing,
+    ) -> None:
         sizes, excess = component.sizes.astype(np.float64), component.excess
         self._component, self._rng, self._stop = component, rng, stop
+        self._advance = advance
         self._n = sizes.size
         self.rounding = ROUNDING * float(np.abs(excess).sum())
         self._graph = kernels.Graph(
@@ -151,6 +163,9 @@ class _Search:
     def _is_over(self) -> bool:
         return bool(self._stop[0]) or kernels.work_of(self._state) >= _WORK
 
+    def _show(self) -> None:
+        self._advance(min(kernels.work_of(self._state) / _WORK, 1.0))
+
     def _usual_starts(self) -> Iterator[Labels]:
         """One cluster, best links, average linkage, and greedy merges."""
         yield np.zeros(self._n, np.int32)
@@ -173,6 +188,7 @@ class _Search:
 
     def _settled(self, order: npt.NDArray[Any]) -> _Optimum:
         value = kernels.descend(self._graph, self._state, order, _WORK, self._stop)
+        self._show()
         return _Optimum(self._state.labels.copy(), value)
 
     def _perturb(self, start: _Optimum) -> _Optimum:
@@ -184,6 +200,7 @@ class _Search:
             in_vain = kernels.perturb(
                 self._graph, self._state, self._room, self._heat, randoms, in_vain, patience, _WORK, self._stop
             )
+            self._show()
         return self._settled(np.arange(self._n))
 
 

@@ -1,6 +1,7 @@
 """Searches by component against all partitions of a few records."""
 
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -230,6 +231,14 @@ def test_a_bound_of_many_pairs_is_not_begun_without_time_for_it(monkeypatch):
     assert best.info.unproven_gaps and best.lower_bound < best.expected_loss
 
 
+def test_progress_moves_within_the_search_of_a_component(monkeypatch):
+    shown = []
+    monkeypatch.setattr(components, "counting", lambda *_, **__: nullcontext(shown.append))
+    source = scored_pairs(60, connected_entities(np.random.default_rng(1), 60, 60))
+    components.search_components(decomposed(source, pc.binder()), np.random.default_rng(1), work=10.0)
+    assert len(shown) > 10 and set(shown[shown.index(0) :]) <= set(range(61)) and shown[-1] == 60
+
+
 def test_the_number_of_threads_changes_nothing():
     one, two = (pc.consensus_partition(hard_component(), n_jobs=n, **QUIET) for n in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
@@ -249,7 +258,7 @@ def test_a_time_limit_leaves_a_partition_that_keeps_the_constraints_and_a_bound(
 
 
 def test_a_time_limit_stops_the_search_of_a_component_and_what_it_breaks_is_mended(monkeypatch):
-    def one_cluster(component, starts, rng, stop, thorough):
+    def one_cluster(component, starts, rng, stop, *_):
         assert any(stop[0] or time.sleep(0.01) for _ in range(2000))  # the flag of the limit, which comes at once
         return np.zeros(component.n_groups, np.int32)
 
