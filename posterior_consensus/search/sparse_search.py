@@ -26,6 +26,7 @@ _PATIENCE = 10  # perturbations in a row without a gain, for each group
 _HEAT = 0.1  # of the mean positive weight: losses of this size are accepted at times
 _FEW = 300  # groups up to which they are: of many groups some place would always be worse than before
 _RANDOMS = 1 << 14  # random numbers drawn at once
+_SHOWN = _WORK // 20  # work between two looks at progress
 _AT_ONCE = 16  # clusters divided before `stop` is looked at, a tenth of a second at most
 
 
@@ -197,8 +198,9 @@ class _Search:
         in_vain, patience = 0, _PATIENCE * self._n
         while in_vain < patience and not self._is_over:
             randoms = self._rng.random(max(_RANDOMS, 2 * self._n + 3))
+            most_work = min(kernels.work_of(self._state) + _SHOWN, _WORK)
             in_vain = kernels.perturb(
-                self._graph, self._state, self._room, self._heat, randoms, in_vain, patience, _WORK, self._stop
+                self._graph, self._state, self._room, self._heat, randoms, in_vain, patience, most_work, self._stop
             )
             self._show()
         return self._settled(np.arange(self._n))
