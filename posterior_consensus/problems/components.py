@@ -270,17 +270,18 @@ def between_groups(
     sizes = np.bincount(groups)
     n = sizes.size
     rows, columns = np.repeat(groups, np.diff(excess.indptr)), groups[excess.indices]
-    values = excess.data
-    if n < groups.size:
-        between = rows != columns
-        summed = sparse.csr_array((values[between], (rows[between], columns[between])), (n, n))
-        summed.sum_duplicates()
-        rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr))
-        columns, values = summed.indices, summed.data
-    pairs = sizes[rows] * sizes[columns]
-    weights = values + default * pairs
+    if n == groups.size:  # groups are records, and all sizes 1
+        weights = excess.data + default
+        weights[np.abs(weights) <= dust] = 0.0
+        return rows, columns, weights
+    between = rows != columns
+    summed = sparse.csr_array((excess.data[between], (rows[between], columns[between])), (n, n))
+    summed.sum_duplicates()
+    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr))
+    pairs = sizes[rows] * sizes[summed.indices]
+    weights = summed.data + default * pairs
     weights[np.abs(weights) <= dust * pairs] = 0.0
-    return rows, columns, weights
+    return rows, summed.indices, weights
 
 
 class Forbidden(NamedTuple):
