@@ -53,6 +53,9 @@ class ScoredLinks(Stored):
         may have any number of all.
     max_cluster_size : int or None
         The most records that a cluster may have.
+    earlier : xarray.DataArray or None
+        Number of the earlier cluster of each record, -1 for a new one, if the partition had to keep these clusters by
+        ``fixed=True``; else None.
     """
 
     _figure = "links.plot_links"
@@ -65,6 +68,7 @@ class ScoredLinks(Stored):
     decided: xr.Dataset = field(metadata=stored_as.table("decided_{}", ("first", "second", "together")))
     data_set: xr.DataArray | None = field(default=None, metadata=stored_as.array("scored_link_data_set", of_items=True))
     max_cluster_size: int | None = field(default=None, metadata=stored_as.number("scored_links_max_cluster_size"))
+    earlier: xr.DataArray | None = field(default=None, metadata=stored_as.array("scored_link_earlier", of_items=True))
 
     @property
     def tau(self) -> float:
@@ -372,9 +376,9 @@ class ScoredLinks(Stored):
         scored = symmetric(first, second, values, n)
         pairs = np.stack([self.decided["first"].values, self.decided["second"].values], axis=1)
         together = self.decided["together"].values.astype(np.bool_)
-        data_set = None if self.data_set is None else self.data_set.values
+        data_set, earlier = (None if one is None else one.values for one in (self.data_set, self.earlier))
         items = Items.along(self.cluster, str(self.cluster.dims[0]))
-        constraints = PairConstraints(pairs[together], pairs[~together], data_set, self.max_cluster_size)
+        constraints = PairConstraints(pairs[together], pairs[~together], data_set, self.max_cluster_size, earlier)
         return ScoredPairs(items, scored, self.unscored, constraints)
 
     @property
@@ -448,6 +452,7 @@ def scored_links(
     decided = np.concatenate([constraints.must_link, constraints.cannot_link])
     together = np.arange(len(decided)) < len(constraints.must_link)
     data_set = constraints.data_set
+    is_fixed = getattr(partition, "fixed", None)
     return ScoredLinks(
         cluster=source.items.array(labels, "cluster"),
         pairs=xr.Dataset({"first": ("link", first), "second": ("link", second), "probability": ("link", probability)}),
@@ -463,4 +468,5 @@ def scored_links(
         ),
         data_set=None if data_set is None else source.items.array(data_set, "data_set"),
         max_cluster_size=constraints.max_cluster_size,
+        earlier=source.items.array(source.items.reordered(partition.previous), "earlier") if is_fixed else None,
     )

@@ -270,7 +270,7 @@ def consensus_partition(
         noise=source.items.array(marked < 0, "noise") if record.has_noise else None,
         doubt=None if by_draw is None else doubt_of_losses(judge.as_draws(lacking=True), by_draw[0]),
         checksums=None if candidate.checksums is None else source.items.array(candidate.checksums, "checksums"),
-        **({} if before is None else _after(before, source, labels)),
+        **({} if before is None else _after(before, source, labels) | {"fixed": fixed}),
     )
 
 

@@ -83,6 +83,8 @@ class ConsensusPartition(HasLabels, InWords):
         was not given.
     previous_names : tuple
         Names of these clusters.
+    fixed : bool or None
+        Whether these clusters had to stay whole and apart; None if `previous` was not given.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -104,6 +106,7 @@ class ConsensusPartition(HasLabels, InWords):
     checksums: xr.DataArray | None = field(default=None, metadata=stored_as.array("component_checksum", of_items=True))
     previous: xr.DataArray | None = field(default=None, metadata=stored_as.array("previous_cluster", of_items=True))
     previous_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("previous_names"))
+    fixed: bool | None = field(default=None, metadata=stored_as.flag("previous_fixed"))
 
     _also_stored: ClassVar = {
         "cluster_sizes": stored_as.array("cluster_size"),

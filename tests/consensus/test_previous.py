@@ -235,6 +235,19 @@ def test_fixed_clusters_that_break_a_constraint_are_refused():
             pc.consensus_partition(pairs, previous=old, fixed=True, **QUIET)
 
 
+def test_links_keep_clusters_that_were_fixed():
+    table = pd.DataFrame({"left": [*"aabc"], "right": [*"bccd"], "probability": [0.9, 0.7, 0.4, 0.8]})
+    pairs = pc.as_pair_similarity(table, left="left", right="right", probability="probability")
+    best = pc.consensus_partition(pairs, previous=pd.Series({"b": 2, "a": 1, "c": 1}), fixed=True, **QUIET)
+    for partition in (best, pc.results.ConsensusPartition.from_dataset(best.to_dataset())):
+        found = pc.links(pairs, partition)
+        for links in (found, pc.results.ScoredLinks.from_dataset(found.to_dataset())):
+            review = links.review()
+            assert review[["first", "second"]].to_numpy().tolist() == [["c", "d"]] and review["increase"][0] > 0
+    free = pc.consensus_partition(pairs, previous=best, **QUIET)
+    assert free.fixed is False and len(pc.links(pairs, free).review()) > 1
+
+
 def test_all_components_or_some():
     """A part of a decomposition has the same components."""
     _, pairs = setting(4)
