@@ -228,7 +228,7 @@ def same_person(sample):
     return persons["person"][sample["first"]].to_numpy() == persons["person"][sample["second"]].to_numpy()
 
 
-audit = pc.audit(pairs, summary, n=300, fields=persons[fields], random_seed=2)
+audit = pc.audit(pairs, summary, n=300, fields=persons[fields], random_seed=1)
 audited = audit.answered(same_person(audit.sample))
 audited
 

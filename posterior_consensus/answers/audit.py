@@ -75,10 +75,13 @@ def audit(
     Wilson's, for as many answers of a simple sample as give this variance [2]_.
 
     Most strata of scored pairs apart have no match among their answers. A posterior of their shares uses the scores:
-    the share of stratum h has a Beta distribution whose mean is that of expit(a + b logit(p)) over its pairs, and whose
+    each is divided into three by score, and the share of part h has a Beta distribution whose mean is that of expit(a + b logit(p)) over its pairs, and whose
     smaller parameter is c. Before the answers, a has the standard deviation 2 and log(b) 0.7, both around calibrated
     scores, and c is 0.3, 1 or 3. Recall and its interval are the median and the quantiles of 4,000 draws, with a normal
     number of matches joined. Strata without a score have Beta distributions of their own.
+
+    In ten families of scores, calibrated or not, intervals of precision held in 0.91 to 1.00 of 1,000 audits, and those
+    of recall in 0.92 to 0.99: least where a tenth of the matches scored below 0.01, among many pairs that were none.
 
     Pairs do not show which whole clusters are right: one missed match of a record is enough, and the pairs drawn have
     few of each record's. Nor do they give B-cubed recall, which divides by the number of matches of each record.
@@ -94,14 +97,14 @@ def audit(
     >>> import posterior_consensus as pc
     >>> pairs = pc.as_pair_similarity(pc.load_example("pairs"))
     >>> best = pc.consensus_partition(pairs, random_seed=1, progressbar=False)
-    >>> audit = pc.audit(pairs, best, n=300, random_seed=2)
+    >>> audit = pc.audit(pairs, best, n=300, random_seed=1)
     >>> person = pc.load_example("persons")["person"]
     >>> answers = person[audit.sample["first"]].values == person[audit.sample["second"]].values
     >>> audit.answered(answers).to_dataframe().round(2)
                        estimate   low  high
-    precision              0.92  0.87  0.95
-    recall of scored       0.89  0.83  0.93
-    B-cubed precision      0.96  0.94  0.98
+    precision              0.93  0.89  0.96
+    recall of scored       0.85  0.77  0.91
+    B-cubed precision      0.97  0.95  0.98
     """
     check_count("n", n)
     source, partition = as_source(draws), partition_of(draws, partition)

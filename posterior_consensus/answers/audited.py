@@ -14,6 +14,7 @@ from posterior_consensus.answers.loss_parameter import loss_path
 from posterior_consensus.answers.samples_of_pairs import answers_on
 from posterior_consensus.answers.score_curve import matches_by_curve
 from posterior_consensus.answers.scored_links import ScoredLinks
+from posterior_consensus.answers.strata import of_equal_spread
 from posterior_consensus.answers.stratified import LEVEL, Share, StratifiedAnswers
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.results import display
@@ -21,6 +22,7 @@ from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positio
 from posterior_consensus.runtime.arguments import RandomSeed, check_share
 
 _OF_ALL = "recall of all"
+_PARTS = 3  # of a stratum of pairs apart, for the curve of the scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,12 +256,19 @@ class AuditedLinks(AuditedRates):
         return float(value), float(np.minimum(low, value)), float(np.maximum(high, value))
 
     def _matches_apart(self, rng: np.random.Generator) -> Integers:
-        """Numbers of matches (n_draws,) among the scored pairs apart."""
-        audit, shares = self.audit, self._shares
-        own = np.flatnonzero(~audit.strata["joined"] & audit.strata["scored"])
-        scores = audit.links.pairs["probability"].values
-        parts = [scores[audit._of_link == k] for k in own.tolist()]
-        return matches_by_curve(parts, shares.number[own], shares.matches[own], rng)
+        """Numbers of matches (n_draws,) among the scored pairs apart; strata are divided by score for the curve."""
+        audit, scores = self.audit, self.audit.links.pairs["probability"].values
+        sample, known = audit.sample, ~np.isnan(self.match)
+        parts, number, matches = list[Floats](), list[int](), list[int]()
+        for stratum in np.flatnonzero(~audit.strata["joined"] & audit.strata["scored"]).tolist():
+            every = np.sort(scores[audit._of_link == stratum])
+            least = np.unique([every[own[0]] for own in of_equal_spread(np.arange(every.size), every, _PARTS)])
+            answered = known & (sample["stratum"] == stratum).to_numpy()
+            part = np.searchsorted(least, sample["probability"].to_numpy()[answered], side="right") - 1
+            number += np.bincount(part, minlength=least.size).tolist()
+            matches += np.bincount(part, self.match[answered], least.size).astype(int).tolist()
+            parts += np.split(every, np.searchsorted(every, least[1:]))
+        return matches_by_curve(parts, np.array(number, np.intp), np.array(matches, np.intp), rng)
 
     @property
     def _bcubed(self) -> Share:

@@ -9,7 +9,7 @@ from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
 
 _LEAST = 5  # pairs of a stratum that are drawn
-_EACH = 15  # pairs drawn in all, for each stratum of those apart, and for a third of one of those joined
+_EACH = 15  # pairs that are drawn for each stratum, on average
 _SURE = 0.02  # least standard deviation of an answer in the allocation, as scores may be wrong
 _UNKNOWN = 0.5  # stands for the score of pairs that are apart and have none
 _MOST_DRAWN = 10**6  # pairs at a time
@@ -42,25 +42,22 @@ def strata_of(found: ScoredLinks, number: int, n_unscored: int, rng: np.random.G
 
 
 def _strata_of_scored(found: ScoredLinks, ends: Positions, free: Flags, number: int) -> Iterator[Stratum]:
-    """Strata of scored pairs: three kinds, each divided by score into parts of equal expected spread.
-
-    Those apart have more, as a curve through all estimates their shares.
-    """
+    """Strata of scored pairs: three kinds, each divided by score into parts of equal expected spread."""
     cluster = found.cluster.values
     size = np.bincount(cluster)[cluster[ends[:, 0]]]
     scores, joined = found.pairs["probability"].values, found.joined
-    n_apart = number // _EACH
-    for kind, n_most in ((joined & (size == 2), n_apart // 3), (joined & (size > 2), n_apart // 3), (~joined, n_apart)):
+    kinds = [joined & (size == 2), joined & (size > 2), ~joined]
+    for kind in kinds:
         rows = np.flatnonzero(free & kind)
-        n_parts = min(n_most, rows.size // _LEAST)
-        for part in _of_equal_spread(rows[np.argsort(scores[rows], kind="stable")], scores, max(n_parts, 1)):
+        n_parts = min(max(number // _EACH // len(kinds), 1), rows.size // _LEAST)
+        for part in of_equal_spread(rows[np.argsort(scores[rows], kind="stable")], scores, max(n_parts, 1)):
             is_joined = bool(joined[part[0]])
             records = float((2.0 / size[part]).sum()) if is_joined else 0.0
             largest, mean = int(size[part].max()), float(scores[part].mean())
             yield Stratum(is_joined, True, largest, part.size, mean, records, ends[part], part)
 
 
-def _of_equal_spread(rows: Positions, scores: Floats, n_parts: int) -> list[Positions]:
+def of_equal_spread(rows: Positions, scores: Floats, n_parts: int) -> list[Positions]:
     """Parts of rows in the order of their scores, whose standard deviations of an answer add up to the same."""
     at = np.cumsum(_expected_spread(scores[rows]))
     place = np.minimum(at * n_parts / at[-1:], n_parts - 1).astype(np.int64)

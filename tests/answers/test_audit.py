@@ -8,29 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posterior_consensus as pc
+from tests.answers.conftest import NAMES, TRUTH, answers_of
 from tests.helpers import check, check_all, scored_pairs
-
-NAMES = [f"r{k}" for k in range(12)]
-
-
-@pytest.fixture
-def pairs():
-    """Three clusters of records: of four, of which a pair was not scored, of three and of two; others are alone."""
-    scores = {(0, 1): 0.9, (0, 2): 0.8, (0, 3): 0.7, (1, 2): 0.95, (1, 3): 0.6, (4, 5): 0.9, (4, 6): 0.9, (5, 6): 0.4}
-    scores |= {(7, 8): 0.99, (8, 9): 0.3, (3, 4): 0.2, (9, 10): 0.45, (10, 11): 0.1}
-    return scored_pairs(12, scores, names=NAMES)
-
-
-@pytest.fixture
-def best():
-    return [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5]
-
-
-TRUTH = pd.Series(["a", "a", "a", "b", "c", "c", "c", "d", "d", "d", "e", "e"], NAMES)
-
-
-def answers_of(sample):
-    return TRUTH[sample["first"]].to_numpy() == TRUTH[sample["second"]].to_numpy()
 
 
 def test_answers_on_all_pairs_are_the_truth(pairs, best):
@@ -92,9 +71,8 @@ def test_estimates_are_means_over_strata(rng):
     totals = share * strata["n_pairs"]
     inside, outside = totals[strata["joined"]].sum(), totals[~strata["joined"]].sum()
     assert_allclose(one.precision, inside / made.links.n_joined)
-    assert_allclose(one.recall, inside / (inside + outside), atol=0.02)  # of which the curve has its own estimate
     low, high = one.recall_interval
-    assert low < one.recall < high
+    assert low < one.recall < high and low < inside / (inside + outside) < high  # a curve estimates the outside
     weighted = (answers[sample["joined"]] / sample["inclusion"][sample["joined"]]).sum()
     assert_allclose(weighted, inside)
 
@@ -149,7 +127,7 @@ def test_rates_of_another_partition_are_means_over_the_pairs_that_it_joins(rng):
     """Each stratum divided by the other partition, whose numbers of pairs are known."""
     source, truth = of_three(rng)
     found = pc.consensus_partition(source, random_seed=1, progressbar=False)
-    made = pc.audit(source, found, n=400, random_seed=2)
+    made = pc.audit(source, found, n=200, random_seed=2)
     answers = truth[made.sample["first"]] == truth[made.sample["second"]]
     one = made.answered(answers)
     chosen = one.threshold(values=[0.3, 0.7], random_seed=1, progressbar=False)
