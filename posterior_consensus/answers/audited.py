@@ -191,7 +191,8 @@ class AuditedLinks(AuditedRates):
         which these would be right by construction. Each stratum is divided into the pairs that a partition joins and
         those that it separates, whose numbers are known. Pairs that it decides as before get one answer more, the share
         of their stratum, and others a half, as they are unlike the rest of their stratum. Recall and F1 are among pairs
-        that were scored or are joined in the partition audited. A pair that was neither counts as no match.
+        that were scored or are joined in the partition audited, by shares of strata, without the curve of the scores
+        that `recall` has. A pair that was neither counts as no match.
 
         The threshold has the greatest low end of the interval of its gain in F1, of differences on the same pairs. In
         simulations, this interval held for about 0.95 of the thresholds chosen. Those of precision, recall and F1 do
