@@ -128,7 +128,7 @@ def _search(
             calls = [
                 (
                     *(one, [labels[at] for labels in starts], _stream_of(one, seed), executor.stop, thorough),
-                    partial(_advance, advance_to, ended, done, number, one.n_groups),
+                    partial(_show_share, advance_to, ended, done, number, one.n_groups),
                 )
                 for number, (one, at) in enumerate(some)
             ]
@@ -138,7 +138,7 @@ def _search(
             advance_to(ended)
 
 
-def _advance(
+def _show_share(
     advance_to: Callable[[int], None], ended: int, done: Floats, number: int, n_groups: int, share: float
 ) -> None:
     """Show that a share of one of the components that are searched at once is done, after others of `ended` groups."""

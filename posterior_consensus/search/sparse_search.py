@@ -37,7 +37,7 @@ class _Optimum(NamedTuple):
     value: float
 
 
-def _show_nothing(share: float) -> None:
+def _not_shown(share: float) -> None:
     """Show no progress."""
 
 
@@ -47,7 +47,7 @@ def search_component(
     rng: np.random.Generator,
     stop: npt.NDArray[np.uint8],
     thorough: bool = True,
-    advance: Callable[[float], None] = _show_nothing,
+    advance: Callable[[float], None] = _not_shown,
 ) -> Labels:
     """Search for the partition (n_groups,) of greatest weight of a component's groups, two or more.
 
@@ -130,7 +130,7 @@ class _Search:
         component: Component,
         rng: np.random.Generator,
         stop: npt.NDArray[np.uint8],
-        advance: Callable[[float], None] = _show_nothing,
+        advance: Callable[[float], None] = _not_shown,
     ) -> None:
         sizes, excess = component.sizes.astype(np.float64), component.excess
         self._component, self._rng, self._stop = component, rng, stop
