@@ -53,7 +53,7 @@ print(summary.methods_text())
 # column `similarity`.
 
 # %%
-print(summary.to_latex(caption="Clusters of the galaxies.", label="tab:clusters"))
+print(summary.to_latex(caption="Clusters of the irises.", label="tab:clusters"))
 
 # %% [markdown]
 # ## The figure
