@@ -56,9 +56,9 @@ ax = pc.plot_draws_map(draws, best)
 # %% [markdown]
 # ## Does a search for modes show it?
 #
-# Not always. A group of its own needs a valley: few draws between it and the others. These chains lie in different
-# places but overlap, so there is none. If chains stay in separate groups, `particles` names them: "chains in different
-# groups". Here its status is "unknown", and its verdict states that the chains disagree.
+# Not always. A mode of its own needs a valley: few draws between it and the others. These chains lie in different
+# places but overlap, so there is none. If chains stay in different modes, that is the status of `particles`: "chains in
+# different modes". Here its status is "unknown", and its verdict states that the chains disagree.
 
 # %%
 print(pc.particles(draws, random_seed=1, progressbar=False).verdict)

@@ -58,7 +58,7 @@ found = pc.particles(draws, random_seed=1, progressbar=False)
 found
 
 # %% [markdown]
-# Every chain visits both groups. If each chain stayed in one, the weights would be meaningless.
+# Every chain visits both modes. If each chain stayed in one, the weights would be meaningless.
 
 # %%
 found.by_chain.to_pandas().round(2)
@@ -90,7 +90,7 @@ ax = pc.plot_draws_map(draws, particles=found)
 
 # %%
 within = found.region(0)
-for name, some in {"all draws": draws, "the group": within}.items():
+for name, some in {"all draws": draws, "the mode": within}.items():
     print(f"{name}: {float(pc.membership(some, found.partitions[0]).own.min()):.2f}")
 
 # %% [markdown]
@@ -117,7 +117,7 @@ comparison = pc.compare_posteriors(draws, four, names=names, random_seed=1, prog
 comparison
 
 # %% [markdown]
-# Both groups of the first model correspond to the single group of the second.
+# Both modes of the first model correspond to the single mode of the second.
 
 # %%
 comparison.transport.to_pandas().round(2)

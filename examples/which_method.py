@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Which method for my posterior?
 #
-# Greedy search under your loss, the default. Of 82 galaxies, no other method finds a partition of smaller expected VI
-# than its 0.844 bits: six end there, too, the worst at 1.150. Of 30 irises, whose posterior is narrow, all methods find
-# the same partition. If the draws are noisy copies of one partition, such as repeated clusterings, `rpm_em` also
-# estimates the noise. No method makes a wide posterior narrow: report the credible ball and the uncertain items.
+# Greedy search under your loss, the default. Of 82 galaxies, by every tenth draw, no other method finds a partition of
+# smaller expected VI than its 0.844 bits: six end there, too, the worst at 1.150. Of 30 irises, whose posterior is
+# narrow, all methods find the same partition. If the draws are noisy copies of one partition, such as repeated
+# clusterings, `rpm_em` also estimates the noise. No method makes a wide posterior narrow: report the credible ball and
+# the uncertain items.
 
 # %%
 import warnings
