@@ -22,13 +22,17 @@ from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.progress import track
 
 _MOST_ITEMS = 400  # more are bounded item by item
-_RATIO = 1.3  # of the largest to the smallest size of the sets that are bounded together
-_STEPS = 15  # of prices, before counts are changed or a node is branched on
-_CHANGES = 1  # of counts, before a node is branched on
-_FIRST_STEP, _LAST_STEP = 0.3, 0.05  # of counts
-_WORTH = 0.05  # share of what is missing that a change of counts must gain to be followed by another
+_RATIO = 1.15  # of the largest to the smallest size of the sets that are bounded together
+_STEPS = 60  # of prices at most, before a minorant is changed or a leaf is branched on
+_USUAL_STEPS = 30
+_FIRST_LENGTH = 0.3  # of steps of prices
+_CHANGES_OF_ROOT, _CHANGES = 3, 1  # of a leaf's minorant, before it is branched on
+_STEP, _LAST_STEP = 0.4, 0.05  # of what items see: the first one and after success, and the last one after failures
+_SEEN = 0.2  # share of an item in the means at which it goes half that step
+_ENOUGH = 0.9  # of what its parent lacks: a leaf that lacks less is branched on before its minorant is changed
+_WORTH = 0.05  # share of what is missing that a change must gain to be followed by another
 _MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim at
-_WAVE = 0.35  # the gap after a wave of proofs, relative to the one before
+_WAVE = 0.2  # the gap after a wave of proofs, relative to the one before
 _CLOSED = 1e-10  # relative gap at which the proof ends
 _LEAST_LOSS = 0.01  # bits, of which that share is still above rounding
 _PULL = 0.02  # of shares towards those in the incumbent, by bit
@@ -36,7 +40,8 @@ _SWEEPS = 20_000
 _N_STARTS = 30
 _SECONDS_A_CALL = 3e-5  # of a kernel, besides what it does
 _SECONDS_A_FIT = 1e-3
-_SECONDS_A_STEP = 4e-8  # of prices, for each pair of free items
+_SECONDS_A_PAIR = 1e-8  # of free items, for a step of prices
+_SECONDS_A_BYTE = 2e-9  # of a block, for each item that bends
 _ROUNDING = 1e-11  # bits an item; far above the rounding of the sums, so that the bound stays valid
 _BYTES_A_PAIR = 200
 
@@ -98,9 +103,17 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
 
 def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
     """Whether there are few enough items, and time for the first bounds of all sizes."""
-    n_ranges = sum(1 for _ in _ranges(draws.n_items))
-    to_begin = n_ranges * draws.n_items**2 * (1e-9 * draws.n_draws + _STEPS * _SECONDS_A_STEP)
-    return draws.n_items <= _MOST_ITEMS and 2 * to_begin < seconds
+    n, n_ranges = draws.n_items, sum(1 for _ in _ranges(draws.n_items))
+    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n))
+    return n <= _MOST_ITEMS and 2 * to_begin < seconds
+
+
+def _seconds_a_bend(n_memberships: float, n_items: int) -> float:
+    return _SECONDS_A_CALL + _SECONDS_A_BYTE * n_memberships * (n_items / 8 + 1)
+
+
+def _seconds_a_raise(n_items: int) -> float:
+    return _SECONDS_A_CALL + _USUAL_STEPS * _SECONDS_A_PAIR * n_items**2
 
 
 def _ranges(n_items: int) -> Iterator[tuple[int, int]]:
@@ -138,6 +151,7 @@ def distinct_blocks(problem: DistinctDraws) -> kernels.Blocks:
     return kernels.Blocks(
         ends=np.cumsum(inside.sum(axis=1)),
         items=item.astype(np.int32),
+        packed=np.packbits(inside, axis=1, bitorder="little"),
         item_ends=np.cumsum(inside.sum(axis=0)),
         of_item=block[by_item].astype(np.int32),
         weights=weight,
@@ -166,8 +180,9 @@ class _Leaf:
     base: float
     linear: Floats
     quadratic: Floats
-    counts: npt.NDArray[np.float32]
+    sees: npt.NDArray[np.float32]
     prices: npt.NDArray[np.float32]
+    length: float = _FIRST_LENGTH  # of the next steps of prices
     short: float = np.inf  # bits by which the bound of all falls short for these sets
 
     def within(self, kept: Flags, entered: Flags, multiplicity: Integers) -> _Leaf:
@@ -176,12 +191,13 @@ class _Leaf:
         chosen[self.free[entered]] = True
         added = multiplicity[self.free[entered]].astype(float)
         products = self.quadratic[:, entered] @ added
+        both = products + added @ self.quadratic[entered]
         return replace(
             self,
             free=self.free[kept],
             chosen=chosen,
             base=self.base + float(added @ (self.linear[entered] - products[entered])),
-            linear=self.linear[kept] - 2 * products[kept],
+            linear=self.linear[kept] - both[kept],
             quadratic=np.ascontiguousarray(self.quadratic[np.ix_(kept, kept)]),
             prices=np.ascontiguousarray(self.prices[np.ix_(kept, kept)]),
         )
@@ -202,11 +218,7 @@ class _SetsBound:
         self.n, self.n_items = problem.n, problem.n_items
         self._entropy = problem.entropy * problem.n_items
         self._multiplicity = problem.multiplicity
-        sizes = np.diff(self._blocks.ends, prepend=0)
-        block = np.repeat(np.arange(sizes.size), sizes)
-        n_members = np.bincount(block, problem.multiplicity[self._blocks.items], sizes.size)
-        self._sizes_of_blocks = n_members.astype(np.float32)
-        self._n_pairs = float(np.sum(sizes**2))
+        self._similarity = problem.similarity
         self.sets: list[Flags] = []
         self._costs: list[float] = []
         self._known: set[bytes] = set()
@@ -237,21 +249,26 @@ class _SetsBound:
         items = np.linspace(0, self.n - 1, draws.size).astype(int)
         return [problem.labels[t] == problem.labels[t, i] for t, i in zip(draws, items, strict=True)]
 
-    def _root(self, first: int, last: int) -> _Leaf:
+    def _root(self, first: int, last: int, before: _Leaf | None) -> _Leaf:
         """All sets of some sizes."""
-        counts = np.minimum(self._sizes_of_blocks, np.float32((first + last) / 2))
-        free, chosen = np.arange(self.n), np.zeros(self.n, bool)
-        base, linear, quadratic = self._bend(free, chosen, counts)
-        return _Leaf(
-            free=free,
-            chosen=chosen,
-            first_size=first,
-            last_size=last,
-            base=base,
-            linear=linear,
-            quadratic=quadratic,
-            counts=counts,
-            prices=np.zeros((self.n, self.n), np.float32),
+        everything = np.arange(self.n)
+        sees = before.sees if before else np.eye(self.n, dtype=np.float32)
+        more = (1 - sees) * self._similarity
+        missing = np.maximum((first + last) / 2 - sees @ self._multiplicity, 0)
+        added = missing / np.maximum(more @ self._multiplicity, 1e-6)
+        sees = np.minimum(sees + added[:, np.newaxis] * more, 1).astype(np.float32)
+        return self._bend(
+            _Leaf(
+                free=everything,
+                chosen=np.zeros(self.n, bool),
+                first_size=first,
+                last_size=last,
+                base=0.0,
+                linear=np.empty(0),
+                quadratic=np.empty((0, 0)),
+                sees=sees,
+                prices=before.prices if before else np.zeros((self.n, self.n), np.float32),
+            )
         )
 
     def fit(self) -> None:
@@ -291,8 +308,9 @@ class _SetsBound:
     def _waves(self) -> Generator[None, None, bool]:
         """Prove smaller and smaller gaps; return whether a set was found that costs less than its items' shares."""
         target, roots = self._closed, []
+        root = None
         for first, last in _ranges(self.n_items):
-            root, left = self._work(self._root(first, last), target)
+            root, left = self._work(self._root(first, last, root), target)
             if left is None:
                 return True
             short = max((leaf.short for leaf in left), default=target)
@@ -330,8 +348,9 @@ class _SetsBound:
         """
         self.n_nodes += 1
         whole, allowed = leaf, target / self.n_items
-        best, means, step, changes = -np.inf, np.empty((0, 0)), _FIRST_STEP, 0
+        best, probed, step, changes = -np.inf, None, _STEP, 0
         now = leaf
+        most = _CHANGES_OF_ROOT if leaf.free.size == self.n else _CHANGES
         while True:
             n_chosen = int(self._multiplicity[now.chosen].sum())
             first = max(now.first_size, n_chosen, 1)
@@ -344,79 +363,77 @@ class _SetsBound:
                     return whole, []
                 self._add(now.chosen)
                 return whole, None
-            state, value = self._raise(now, first, last, n_chosen, allowed)
+            state, value, length = self._raise(now, first, last, n_chosen, allowed)
             prices = state.prices.astype(np.float32)
             if now.free.size == whole.free.size and value > best:
                 whole = replace(now, first_size=leaf.first_size, last_size=leaf.last_size, prices=prices)
-            if (state.least >= 0).all() or (state.in_all & state.in_none).any():
+            in_all, in_none = state.outside >= 0, state.inside >= 0
+            if (state.least >= 0).all() or (in_all & in_none).any():
                 return whole, []
             alive = np.flatnonzero(state.least < 0)
             sizes = first + alive
             short = target + float(np.max(-state.least[alive] * self.n_items / sizes))
-            now = replace(now, first_size=int(sizes[0]), last_size=int(sizes[-1]), short=short)
-            if (state.in_all | state.in_none).any():
-                kept = ~(state.in_all | state.in_none)
-                now = replace(now, prices=prices).within(kept, state.in_all, self._multiplicity)
-                good, best, means = now, -np.inf, state.means[np.ix_(kept, kept)]
+            now = replace(now, first_size=int(sizes[0]), last_size=int(sizes[-1]), length=length, short=short)
+            if (in_all | in_none).any():
+                kept = ~(in_all | in_none)
+                now = replace(now, prices=prices).within(kept, in_all, self._multiplicity)
+                good, best = now, -np.inf
                 continue
             if value > best:
                 gain, missing = value - best, -value
-                good, best, means = replace(now, prices=prices), value, state.means
-                step = min(1.0, 2 * step) if changes else step
-                if changes == _CHANGES or (changes and gain < _WORTH * missing):
+                good, best, probed, step = replace(now, prices=prices), value, state, _STEP
+                begun = now.free.size < self.n and short < _ENOUGH * leaf.short
+                if changes == most or (gain < _WORTH * missing if changes else begun):
                     break
             else:
                 good = replace(good, first_size=now.first_size, last_size=now.last_size)
-                step *= _FIRST_STEP
-                if changes == _CHANGES or step < _LAST_STEP:
+                step *= _STEP
+                if changes == most or step < _LAST_STEP:
                     break
             changes += 1
-            now = self._rebent(good, means, step)
-        return whole, self._branch(good, means)
+            now = self._rebent(good, probed.means, step)
+        return whole, self._branch(good, probed)
 
-    def _raise(self, leaf: _Leaf, first: int, last: int, n_chosen: int, allowed: float) -> tuple[kernels.State, float]:
+    def _raise(self, leaf: _Leaf, first: int, last: int, n_chosen: int, allowed: float) -> tuple[kernels.State, float, float]:
         n = leaf.free.size
-        self._budget.spend(_SECONDS_A_CALL + _STEPS * _SECONDS_A_STEP * n**2)
+        self._budget.spend(_seconds_a_raise(n))
         multiplicity = self._multiplicity[leaf.free].astype(np.float64)
         minorant = kernels.Minorant(leaf.linear + allowed, leaf.quadratic, multiplicity)
         least = np.full(last - first + 1, -np.inf)
-        flags = np.zeros(n, bool), np.zeros(n, bool)
-        state = kernels.State(leaf.prices.astype(np.float64), np.zeros((n, n)), least, *flags)
+        probed = np.full(n, -np.inf), np.full(n, -np.inf)
+        state = kernels.State(leaf.prices.astype(np.float64), np.zeros((n, n)), least, *probed)
         base = leaf.base + allowed * n_chosen
         margin = _MARGIN * self.loss
-        value, _ = kernels.raise_bound(minorant, base, self._blocks.table, first, n_chosen, 0.0, margin, _STEPS, state)
-        return state, value
+        table, length = self._blocks.table, leaf.length
+        value, length = kernels.raise_bound(minorant, base, table, first, n_chosen, 0.0, margin, _STEPS, length, state)
+        return state, value, length
 
-    def _branch(self, leaf: _Leaf, means: Floats) -> list[_Leaf]:
-        """Divide a leaf by the item that is in doubt most."""
-        share = np.diagonal(means)
-        doubt = share * (1 - share) + 1e-3 * np.abs(means - means.T).sum(axis=1)
+    def _branch(self, leaf: _Leaf, state: kernels.State) -> list[_Leaf]:
+        """Divide a leaf by the item without which, and with which, the bound rises most."""
+        share = np.diagonal(state.means)
+        low = min(state.inside.min(), state.outside.min())
+        inside, outside = np.minimum(state.inside, 0) - low, np.minimum(state.outside, 0) - low
+        rise = share * (1 - share) * (inside + outside - 1e-3 * low) + 0.01 * np.minimum(inside, outside)
+        asymmetry = np.abs(state.means - state.means.T).sum(axis=1)  # where no item is in some rows only
         chosen = np.zeros(leaf.free.size, bool)
-        chosen[np.argmax(doubt)] = True
+        chosen[np.argmax(rise + 1e-9 * asymmetry)] = True
         return [leaf.within(~chosen, entered, self._multiplicity) for entered in (chosen, np.zeros_like(chosen))]
 
-    def _node(self, free: Positions, chosen: Flags) -> kernels.Node:
-        place = np.full(self.n, -1)
-        place[free] = np.arange(free.size)
-        return kernels.Node(free, place, chosen)
-
-    def _bend(self, free: Positions, chosen: Flags, counts: npt.NDArray[np.float32]) -> tuple[float, Floats, Floats]:
-        self._budget.spend(self._seconds_a_pass(free.size))
-        out = kernels.Minorant(np.empty(free.size), np.empty((free.size,) * 2), np.empty(free.size))
-        node = self._node(free, chosen)
-        base = kernels.bend(self._blocks, self.shares, node, counts.astype(np.float64), out)
-        return base, out.linear, out.quadratic
+    def _bend(self, leaf: _Leaf) -> _Leaf:
+        """A leaf with another minorant, for what its items see."""
+        n = leaf.free.size
+        self._budget.spend(_seconds_a_bend(self._blocks.items.size * n / self.n, self.n))
+        out = kernels.Minorant(np.empty(n), np.empty((n, n)), np.empty(n))
+        base = kernels.bend(self._blocks, self.shares, leaf.free, leaf.chosen, leaf.sees, out)
+        return replace(leaf, base=base, linear=out.linear, quadratic=out.quadratic)
 
     def _rebent(self, leaf: _Leaf, means: Floats, step: float) -> _Leaf:
-        """A leaf with another minorant, for the counts that its blocks have in the means."""
-        self._budget.spend(self._seconds_a_pass(leaf.free.size))
-        exact = np.empty(leaf.counts.size)
-        node = self._node(leaf.free, leaf.chosen)
-        means = np.ascontiguousarray(means)
-        kernels.expect_counts(self._blocks, node, means, leaf.counts.astype(np.float64), step, exact)
-        counts = exact.astype(np.float32)
-        base, linear, quadratic = self._bend(leaf.free, leaf.chosen, counts)
-        return replace(leaf, base=base, linear=linear, quadratic=quadratic, counts=counts)
+        """A leaf with another minorant, for what its items see in the means."""
+        share = np.diagonal(means)
+        rows = share > 0
+        weight = share[rows, np.newaxis]
+        places = np.ix_(leaf.free[rows], leaf.free)
+        sees = leaf.sees.copy()
+        sees[places] += step * (means[rows] - weight * sees[places]) / (weight + _SEEN)
+        return self._bend(replace(leaf, sees=sees))
 
-    def _seconds_a_pass(self, n_free: int) -> float:
-        return _SECONDS_A_CALL + 2e-9 * self._blocks.items.size + 1e-9 * self._n_pairs * (n_free / self.n) ** 2

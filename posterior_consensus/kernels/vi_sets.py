@@ -20,8 +20,11 @@ _GAIN = 1e-9  # bits; less is no reason to move an item
 _NEGLIGIBLE = 1e-12
 _DISPLACED = 8  # places an item moves by on average beyond which a ranking is sorted from scratch
 _LEAST_MEMORY = 0.15  # weight of the newest minimizer in the mean
-_FASTER, _SLOWER, _FASTEST, _SLOWEST = 1.1, 0.6, 1.5, 0.03  # of steps after success, after failures; their limits
-_FAILURES = 3
+_FASTER, _SLOWER, _FASTEST, _SLOWEST = 1.1, 0.6, 1.5, 0.003  # of steps after success, after failures; their limits
+_FAILURES = 2
+_SHORTEST = 0.02
+_CHECKED = 20
+_WORTH = 0.01
 
 
 class Blocks(NamedTuple):
@@ -29,6 +32,7 @@ class Blocks(NamedTuple):
 
     ends: np.ndarray  # (B,)
     items: np.ndarray
+    packed: np.ndarray  # (B, ceil(n / 8)), uint8: the same as bits, the first item the lowest
     item_ends: np.ndarray  # (n,)
     of_item: np.ndarray
     weights: np.ndarray  # (B,), twice the draws' weights
@@ -37,16 +41,8 @@ class Blocks(NamedTuple):
     table: np.ndarray  # g of every size
 
 
-class Node(NamedTuple):
-    """Sets between two: they have all chosen items, and besides them free ones only."""
-
-    free: np.ndarray  # (U,), items
-    place: np.ndarray  # (n,), of an item in `free`, or -1
-    chosen: np.ndarray  # (n,), flags
-
-
 class Minorant(NamedTuple):
-    """base + linear . x - x' quadratic x, at most what free items x cost in addition; by unit of multiplicity."""
+    """linear . x - x' quadratic x, at most what items x cost without the term of their size; by unit of multiplicity."""
 
     linear: np.ndarray  # (U,)
     quadratic: np.ndarray  # (U, U)
@@ -59,8 +55,8 @@ class State(NamedTuple):
     prices: np.ndarray  # (U, U), antisymmetric
     means: np.ndarray  # (U, U), of the minimizers: item j's row is the set that j would have, times j's share
     least: np.ndarray  # (M,), greatest lower bound of each size
-    in_all: np.ndarray  # (U,), flags: in every set below the threshold
-    in_none: np.ndarray  # (U,), flags: in no set below it
+    inside: np.ndarray  # (U,), lower bounds of the sets that have an item, whatever their size
+    outside: np.ndarray  # (U,), and of those that do not
 
 
 @inner
@@ -200,74 +196,70 @@ def fit_shares(
 
 
 @jit
-def bend(blocks: Blocks, shares: np.ndarray, node: Node, counts: np.ndarray, out: Minorant) -> float:
-    """Write a quadratic minorant of f(S) - g(|S|) - shares over a node's sets, and return its base.
+def bend(
+    blocks: Blocks, shares: np.ndarray, free: np.ndarray, chosen: np.ndarray, sees: np.ndarray, out: Minorant
+) -> float:
+    """Write a quadratic minorant of f(S) - g(|S|) - shares over the sets of chosen and free items; return its base.
 
-    Let a block have a chosen items. -g(a + x) is bounded by the parabola that equals it at x = 0, and touches it at
-    `counts` of the block. The difference is (a + x - count)^2 x / 6 times a third derivative of -g, which is positive.
+    Let a block have a chosen items and x free ones of a set: it contributes -g(a) and, to each of the x, what -g falls
+    by from a to a + x, divided by x. This is convex in x, so a tangent bounds it, at the count that an item sees: it
+    sees sees[i, j] of item j. Any counts are valid.
     """
     linear, quadratic, multiplicity = out
-    quadratic[:] = 0.0
-    for k in range(node.free.size):
-        i = node.free[k]
-        multiplicity[k] = blocks.multiplicity[i]
-        linear[k] = (blocks.own[i] - shares[i]) / multiplicity[k]
+    for k in range(free.size):
+        multiplicity[k] = blocks.multiplicity[free[k]]
     base = 0.0
     for i in range(shares.size):
-        if node.chosen[i]:
+        if chosen[i]:
             base += blocks.own[i] - shares[i]
-    present = np.empty(shares.size, np.int64)
-    for b in range(blocks.weights.size):
-        n_present, n_free, n_chosen = 0, 0, 0
-        for r in range(_begin(blocks.ends, b), blocks.ends[b]):
-            i = blocks.items[r]
-            if node.place[i] >= 0:
-                present[n_present] = node.place[i]
-                n_present += 1
-                n_free += blocks.multiplicity[i]
-            elif node.chosen[i]:
-                n_chosen += blocks.multiplicity[i]
-        weight, at_chosen = blocks.weights[b], blocks.table[n_chosen]
-        base -= weight * at_chosen
-        if n_present == 1:
-            k = present[0]
-            linear[k] -= weight * (blocks.table[n_chosen + n_free] - at_chosen) / n_free
-        elif n_present > 1:
-            more = min(max(counts[b] - n_chosen, 1.0), np.float64(n_free))
-            log = np.log2(n_chosen + more)
-            slope = log + 1.0 / _LN2
-            square = (slope * more - (n_chosen + more) * log + at_chosen) / (more * more)
-            for x in range(n_present):
-                linear[present[x]] += weight * (2.0 * square * more - slope)
-                row = quadratic[present[x]]
-                for y in range(n_present):
-                    row[present[y]] += weight * square
+    n_chosen = np.zeros(blocks.weights.size, np.int64)
+    for b in range(n_chosen.size):
+        for q in range(_begin(blocks.ends, b), blocks.ends[b]):
+            if chosen[blocks.items[q]]:
+                n_chosen[b] += blocks.multiplicity[blocks.items[q]]
+        base -= blocks.weights[b] * blocks.table[n_chosen[b]]
+    n_bytes = blocks.packed.shape[1]
+    weighted = np.zeros(8 * n_bytes)
+    seen, slopes, of_bits = np.zeros((n_bytes, 256)), np.empty((n_bytes, 256)), np.empty(8 * n_bytes)
+    for k in range(free.size):
+        i = free[k]
+        for j in free:
+            weighted[j] = sees[i, j] * blocks.multiplicity[j]
+        for y in range(n_bytes):
+            for bit in range(8):
+                part = 1 << bit
+                for z in range(part):
+                    seen[y, part + z] = seen[y, z] + weighted[8 * y + bit]
+        slopes[:] = 0.0
+        value = (blocks.own[i] - shares[i]) / multiplicity[k]
+        for r in range(_begin(blocks.item_ends, i), blocks.item_ends[i]):
+            b = blocks.of_item[r]
+            bits, weight, count = blocks.packed[b], blocks.weights[b], 0.0
+            for y in range(n_bytes):
+                count += seen[y, bits[y]]
+            count = max(count, multiplicity[k])
+            whole = n_chosen[b] + count
+            log = np.log2(whole)
+            mean = (whole * log - blocks.table[n_chosen[b]]) / count
+            slope = (log + 1.0 / _LN2 - mean) / count
+            value -= weight * (mean - slope * count)
+            slope *= weight
+            for y in range(n_bytes):
+                slopes[y, bits[y]] += slope
+        linear[k] = value
+        for y in range(n_bytes):
+            for bit in range(7, -1, -1):
+                part, total = 1 << bit, 0.0
+                for z in range(part):
+                    total += slopes[y, part + z]
+                    slopes[y, z] += slopes[y, part + z]
+                of_bits[8 * y + bit] = total
+        for j in range(free.size):
+            quadratic[k, j] = of_bits[free[j]]
+    for j in range(free.size):
+        for k in range(j):
+            quadratic[j, k] = quadratic[k, j] = 0.5 * (quadratic[j, k] + quadratic[k, j])
     return base
-
-
-@jit
-def expect_counts(
-    blocks: Blocks, node: Node, means: np.ndarray, counts: np.ndarray, step: float, out: np.ndarray
-) -> None:
-    """Move each block's count towards the one that its items see in the means, in steps that are linear in 1 / count.
-
-    A block that the means hardly touch keeps its count.
-    """
-    for b in range(blocks.weights.size):
-        seen, product, n_chosen = 0.0, 0.0, 0
-        members = blocks.items[_begin(blocks.ends, b) : blocks.ends[b]]
-        for i in members:
-            if node.place[i] >= 0:
-                row = means[node.place[i]]
-                seen += row[node.place[i]] * blocks.multiplicity[i]
-                for j in members:
-                    if node.place[j] >= 0:
-                        product += row[node.place[j]] * (blocks.multiplicity[i] * blocks.multiplicity[j])
-            elif node.chosen[i]:
-                n_chosen += blocks.multiplicity[i]
-        before = max(counts[b] - n_chosen, 1.0)
-        after = max((product + before) / (seen + 1.0), 1.0)
-        out[b] = n_chosen + 1.0 / ((1.0 - step) / before + step / after)
 
 
 @inner
@@ -297,35 +289,19 @@ def _bound_rows(minorant, prices, first_extra, keys, rankings, values):
 
 
 @inner
-def _bound_size(values, multiplicity, extra, ranking, threshold, start, may_enter, may_leave):
-    """Least cost of `extra` units of free items: the cheapest rows. Flag what a set below the threshold may do."""
+def _bound_size(values, multiplicity, extra, ranking):
+    """Least cost of `extra` units of free items, the cheapest rows, and the costs of the last unit and the next one."""
     n = values.size
     _rank(values, ranking)
-    total, size, k = start, 0, 0
+    total, size, k = 0.0, 0, 0
     while k < n and size + multiplicity[ranking[k]] <= extra and values[ranking[k]] < np.inf:
         total += values[ranking[k]] * multiplicity[ranking[k]]
         size += multiplicity[ranking[k]]
         k += 1
-    if size < extra:
-        if k == n or values[ranking[k]] == np.inf:
-            return np.inf
-        total += values[ranking[k]] * (extra - size)
-    if total >= threshold:
-        return total
-    last = values[ranking[k]] if size < extra else (values[ranking[k - 1]] if k > 0 else np.inf)
     following = values[ranking[k]] if k < n else np.inf
-    for r in range(n):
-        j = ranking[r]
-        if r < k:
-            may_enter[j] = True
-            if total + multiplicity[j] * (following - values[j]) < threshold:
-                may_leave[j] = True
-        else:
-            may_leave[j] = True
-            part = multiplicity[j] - (extra - size) if r == k else multiplicity[j]
-            if k + extra > 0 and total + part * (values[j] - last) < threshold:
-                may_enter[j] = True
-    return total
+    if size < extra:
+        return total + following * (extra - size) if following < np.inf else np.inf, following, following
+    return total, values[ranking[k - 1]] if k > 0 else following, following
 
 
 @inner
@@ -357,17 +333,18 @@ def raise_bound(
     threshold: float,
     margin: float,
     n_steps: int,
+    length: float,
     state: State,
-) -> tuple[float, int]:
-    """Raise a node's lower bound by prices; return it and the number of steps made.
+) -> tuple[float, float]:
+    """Raise a node's lower bound by prices; return it and the length of steps that is apt next.
 
     At size m, each free item has a row of its own: the m - n_chosen free items, itself among them, that cost it least
     under the minorant. The cheapest rows bound the size. Antisymmetric prices of pairs cancel in a set, so any are
     valid; they move against the means' asymmetry (the volume algorithm), in steps that aim `margin` above the
     threshold. Sizes from `first_size` whose `least` has reached the threshold count no more. It ends if all have.
     """
-    prices, means, least, in_all, in_none = state
-    n, n_sizes = in_all.size, least.size
+    prices, means, least, inside, outside = state
+    n, n_sizes = inside.size, least.size
     multiplicity = minorant.multiplicity
     trial, minimizer = prices.copy(), np.empty((n, n))
     values, keys = np.empty((n_sizes, n)), np.empty(n)
@@ -377,32 +354,31 @@ def raise_bound(
         rankings[j, 0], rankings[j, j] = j, 0
     for s in range(n_sizes):
         orders[s] = np.arange(n)
-    may_enter, may_leave = np.empty(n, np.bool_), np.empty(n, np.bool_)
-    best, length, failures = -np.inf, 1.0, 0
+    best, failures, checked = -np.inf, 0, -np.inf
     for step in range(n_steps):
         _bound_rows(minorant, trial, first_size - n_chosen, keys, rankings, values)
         worst, at = np.inf, -1
-        may_enter[:], may_leave[:] = False, False
         for s in range(n_sizes):
             if least[s] >= threshold:
                 continue
             extra, start = first_size + s - n_chosen, base + table[first_size + s]
-            value = _bound_size(values[s], multiplicity, extra, orders[s], threshold, start, may_enter, may_leave)
+            value = start + _bound_size(values[s], multiplicity, extra, orders[s])[0]
             least[s] = max(least[s], value)
             if value < min(worst, threshold):
                 worst, at = value, s
         if at < 0:
             prices[:] = trial
-            return threshold, step + 1
-        for j in range(n):
-            in_none[j] |= not may_enter[j]
-            in_all[j] |= not may_leave[j]
+            return threshold, length
         failures += 1
         if worst > best:
             best, failures, length = worst, 0, min(length * _FASTER, _FASTEST)
             prices[:] = trial
         elif failures == _FAILURES:
             length, failures = length * _SLOWER, 0
+        if step % _CHECKED == _CHECKED - 1:
+            if best - checked < _WORTH * (threshold - best):
+                break
+            checked = best
         _write_minimizer(values[at], rankings, orders[at], multiplicity, first_size + at - n_chosen, minimizer)
         newest = max(1.0 / (step + 1), _LEAST_MEMORY)
         square = 0.0
@@ -412,10 +388,60 @@ def raise_bound(
             for k in range(j):
                 square += (means[j, k] - means[k, j]) ** 2 * multiplicity[j] * multiplicity[k]
         if square < _NEGLIGIBLE or length < _SLOWEST:
-            return best, step + 1
+            break
         rate = length * (threshold + margin - best) / square
         for j in range(n):
             for k in range(j):
                 trial[j, k] = prices[j, k] - rate * (means[j, k] - means[k, j])
                 trial[k, j] = -trial[j, k]
-    return best, n_steps
+    _bound_rows(minorant, prices, first_size - n_chosen, keys, rankings, values)
+    inside[:], outside[:] = np.inf, np.inf
+    for s in range(n_sizes):
+        if least[s] < threshold:
+            extra, start = first_size + s - n_chosen, base + table[first_size + s]
+            _probe(minorant, prices, values[s], rankings, orders[s], extra, start, inside, outside)
+    return best, max(length, _SHORTEST)
+
+
+@inner
+def _probe(minorant, prices, values, rankings, order, extra, start, inside, outside):
+    """Lower the bounds of the sets that have an item, and of those that do not, to what they are at one size.
+
+    If it is in, each row has it instead of the last that it has; if it is out, the next one instead of it. The cheapest
+    rows cost at least `extra` times any price of a unit, and what rows cost less.
+    """
+    quadratic, multiplicity = minorant.quadratic, minorant.multiplicity
+    n = values.size
+    _, last, following = _bound_size(values, multiplicity, extra, order)
+    if last == np.inf:
+        return
+    if following == np.inf:
+        following = last
+    ends, nexts = np.empty(n), np.empty(n)
+    for k in range(n):
+        size, r = multiplicity[k], 1
+        while r < n and size + multiplicity[rankings[k, r]] <= extra:
+            size += multiplicity[rankings[k, r]]
+            r += 1
+        at_end, at_next = rankings[k, r - 1], rankings[k, min(r, n - 1)]
+        nexts[k] = -(quadratic[k, at_next] + prices[k, at_next]) if r < n else np.inf
+        ends[k] = nexts[k] if size < extra else -(quadratic[k, at_end] + prices[k, at_end])
+        if r == 1 and size >= extra:
+            ends[k] = -np.inf
+    for j in range(n):
+        with_last, with_next, without_last, without_next = 0.0, 0.0, 0.0, 0.0
+        for k in range(n):
+            if k == j or values[k] == np.inf:
+                continue
+            m, key = multiplicity[k], -(quadratic[k, j] + prices[k, j])
+            has = values[k] + max(key - ends[k], 0.0) * multiplicity[j]
+            lacks = values[k] + max(nexts[k] - key, 0.0) * multiplicity[j]
+            with_last += m * min(has - last, 0.0)
+            with_next += m * min(has - following, 0.0)
+            without_last += m * min(lacks - last, 0.0)
+            without_next += m * min(lacks - following, 0.0)
+        m = multiplicity[j]
+        if extra >= m:
+            least = start + m * values[j] + max(with_last + (extra - m) * last, with_next + (extra - m) * following)
+            inside[j] = min(inside[j], least)
+        outside[j] = min(outside[j], start + max(without_last + extra * last, without_next + extra * following))
