@@ -191,13 +191,12 @@ class _Leaf:
         chosen[self.free[entered]] = True
         added = multiplicity[self.free[entered]].astype(float)
         products = self.quadratic[:, entered] @ added
-        both = products + added @ self.quadratic[entered]
         return replace(
             self,
             free=self.free[kept],
             chosen=chosen,
             base=self.base + float(added @ (self.linear[entered] - products[entered])),
-            linear=self.linear[kept] - both[kept],
+            linear=self.linear[kept] - 2 * products[kept],
             quadratic=np.ascontiguousarray(self.quadratic[np.ix_(kept, kept)]),
             prices=np.ascontiguousarray(self.prices[np.ix_(kept, kept)]),
         )

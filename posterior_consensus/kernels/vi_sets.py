@@ -22,9 +22,9 @@ _DISPLACED = 8  # places an item moves by on average beyond which a ranking is s
 _LEAST_MEMORY = 0.15  # weight of the newest minimizer in the mean
 _FASTER, _SLOWER, _FASTEST, _SLOWEST = 1.1, 0.6, 1.5, 0.003  # of steps after success, after failures; their limits
 _FAILURES = 2
-_SHORTEST = 0.02
-_CHECKED = 20
-_WORTH = 0.01
+_SHORTEST = 0.02  # of the lengths that the next steps begin with
+_CHECKED = 20  # steps in which the bound must rise
+_WORTH = 0.01  # by this share of what is missing
 
 
 class Blocks(NamedTuple):
@@ -290,7 +290,7 @@ def _bound_rows(minorant, prices, first_extra, keys, rankings, values):
 
 @inner
 def _bound_size(values, multiplicity, extra, ranking):
-    """Least cost of `extra` units of free items, the cheapest rows, and the costs of the last unit and the next one."""
+    """Least cost of `extra` units of free items, the cheapest rows, and the costs of the last unit and of the next."""
     n = values.size
     _rank(values, ranking)
     total, size, k = 0.0, 0, 0
@@ -412,9 +412,11 @@ def _probe(minorant, prices, values, rankings, order, extra, start, inside, outs
     """
     quadratic, multiplicity = minorant.quadratic, minorant.multiplicity
     n = values.size
-    _, last, following = _bound_size(values, multiplicity, extra, order)
-    if last == np.inf:
+    if extra == 0:
+        for j in range(n):
+            outside[j] = min(outside[j], start)
         return
+    _, last, following = _bound_size(values, multiplicity, extra, order)
     if following == np.inf:
         following = last
     ends, nexts = np.empty(n), np.empty(n)

@@ -1,5 +1,7 @@
 """The bound for VI by set partitioning: valid by enumeration, exact where it ends, and at any interruption."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,42 @@ def test_costs_of_clusters_sum_to_the_expected_vi():
     total = sum(kernels.cost(blocks, merged == label) for label in range(3))
     expected = mean_loss(draws, labels[np.newaxis], vi())[0]
     assert problem.entropy + total / 9 == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_set_of_a_node_is_below_its_bounds(seed):
+    """Of all of them, and of those with an item and without it, whatever its items see and whatever their shares."""
+    rng = np.random.default_rng(seed)
+    labels = noisy_draws(rng, 12, 7, 3, 0.4)[:, rng.integers(7, size=9)]
+    problem = DistinctDraws(pc.as_partition_draws(labels, weights=rng.exponential(size=12)))
+    blocks, n = distinct_blocks(problem), problem.n
+    shares = rng.normal(-1, 1, n)
+    chosen = rng.random(n) < 0.3
+    free = np.flatnonzero(~chosen & (rng.random(n) < 0.8))
+    multiplicity = problem.multiplicity
+    minorant = kernels.Minorant(np.empty(free.size), np.empty((free.size,) * 2), np.empty(free.size))
+    base = kernels.bend(blocks, shares, free, chosen, rng.random((n, n)).astype(np.float32), minorant)
+    n_chosen, n_free = int(multiplicity[chosen].sum()), int(multiplicity[free].sum())
+    first = max(n_chosen, 1)
+    prices = np.triu(rng.normal(0, 0.2, (free.size,) * 2), 1)
+    unknown = [np.full(size, -np.inf) for size in (n_chosen + n_free - first + 1, free.size, free.size)]
+    state = kernels.State(prices - prices.T, np.zeros_like(prices), *unknown)
+    value, _ = kernels.raise_bound(minorant, base, blocks.table, first, n_chosen, 0.5, 0.1, 20, 0.3, state)
+    for inside in product((False, True), repeat=free.size):
+        inside = np.array(inside, bool)
+        members = chosen.copy()
+        members[free[inside]] = True
+        size = int(multiplicity[members].sum())
+        if size == 0:
+            continue
+        cost = kernels.cost(blocks, members) - shares[members].sum()
+        x = inside * minorant.multiplicity
+        bent = base + blocks.table[size] + x @ (minorant.linear - minorant.quadratic @ x)
+        assert bent <= cost + 1e-9
+        assert state.least[size - first] <= bent + 1e-9
+        if state.least[size - first] < 0.5:
+            assert value <= bent + 1e-9
+            assert (state.inside[inside] <= bent + 1e-9).all() and (state.outside[~inside] <= bent + 1e-9).all()
 
 
 def test_ctrl_c_leaves_the_bound_so_far(monkeypatch):
