@@ -24,7 +24,7 @@ from posterior_consensus.runtime.progress import track
 _MOST_ITEMS = 400  # more are bounded item by item
 _RATIO = 1.15  # of the largest to the smallest size of the sets that are bounded together
 _STEPS = 60  # of prices at most, before a minorant is changed or a leaf is branched on
-_USUAL_STEPS = 30
+_USUAL_STEPS = 10  # at the first root of a size
 _FIRST_LENGTH = 0.3  # of steps of prices
 _CHANGES_OF_ROOT, _CHANGES = 3, 1  # of a leaf's minorant, before it is branched on
 _STEP, _LAST_STEP = 0.4, 0.05  # of what items see: the first one and after success, and the last one after failures
@@ -40,7 +40,7 @@ _SWEEPS = 20_000
 _N_STARTS = 30
 _SECONDS_A_CALL = 3e-5  # of a kernel, besides what it does
 _SECONDS_A_FIT = 1e-3
-_SECONDS_A_PAIR = 1e-8  # of free items, for a step of prices
+_SECONDS_A_PAIR = 1.1e-8  # of free items, for a step of prices
 _SECONDS_A_BYTE = 2e-9  # of a block, for each item that bends
 _ROUNDING = 1e-11  # bits an item; far above the rounding of the sums, so that the bound stays valid
 _BYTES_A_PAIR = 200
@@ -104,7 +104,7 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
 def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
     """Whether there are few enough items, and time for the first bounds of all sizes."""
     n, n_ranges = draws.n_items, sum(1 for _ in _ranges(draws.n_items))
-    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n))
+    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n, _USUAL_STEPS))
     return n <= _MOST_ITEMS and 2 * to_begin < seconds
 
 
@@ -112,8 +112,8 @@ def _seconds_a_bend(n_memberships: float, n_items: int) -> float:
     return _SECONDS_A_CALL + _SECONDS_A_BYTE * n_memberships * (n_items / 8 + 1)
 
 
-def _seconds_a_raise(n_items: int) -> float:
-    return _SECONDS_A_CALL + _USUAL_STEPS * _SECONDS_A_PAIR * n_items**2
+def _seconds_a_raise(n_items: int, n_steps: int) -> float:
+    return _SECONDS_A_CALL + (n_steps + 1) * _SECONDS_A_PAIR * n_items**2
 
 
 def _ranges(n_items: int) -> Iterator[tuple[int, int]]:
@@ -347,7 +347,8 @@ class _SetsBound:
         """
         self.n_nodes += 1
         whole, allowed = leaf, target / self.n_items
-        best, probed, step, changes = -np.inf, None, _STEP, 0
+        best, step, changes = -np.inf, _STEP, 0
+        probed: kernels.State
         now = leaf
         most = _CHANGES_OF_ROOT if leaf.free.size == self.n else _CHANGES
         while True:
@@ -393,9 +394,10 @@ class _SetsBound:
             now = self._rebent(good, probed.means, step)
         return whole, self._branch(good, probed)
 
-    def _raise(self, leaf: _Leaf, first: int, last: int, n_chosen: int, allowed: float) -> tuple[kernels.State, float, float]:
+    def _raise(
+        self, leaf: _Leaf, first: int, last: int, n_chosen: int, allowed: float
+    ) -> tuple[kernels.State, float, float]:
         n = leaf.free.size
-        self._budget.spend(_seconds_a_raise(n))
         multiplicity = self._multiplicity[leaf.free].astype(np.float64)
         minorant = kernels.Minorant(leaf.linear + allowed, leaf.quadratic, multiplicity)
         least = np.full(last - first + 1, -np.inf)
@@ -404,7 +406,10 @@ class _SetsBound:
         base = leaf.base + allowed * n_chosen
         margin = _MARGIN * self.loss
         table, length = self._blocks.table, leaf.length
-        value, length = kernels.raise_bound(minorant, base, table, first, n_chosen, 0.0, margin, _STEPS, length, state)
+        value, length, n_steps = kernels.raise_bound(
+            minorant, base, table, first, n_chosen, 0.0, margin, _STEPS, length, state
+        )
+        self._budget.spend(_seconds_a_raise(n, n_steps))
         return state, value, length
 
     def _branch(self, leaf: _Leaf, state: kernels.State) -> list[_Leaf]:
@@ -435,4 +440,3 @@ class _SetsBound:
         sees = leaf.sees.copy()
         sees[places] += step * (means[rows] - weight * sees[places]) / (weight + _SEEN)
         return self._bend(replace(leaf, sees=sees))
-

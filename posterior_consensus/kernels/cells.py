@@ -14,6 +14,8 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
 
+_DISPLACED = 12  # places by which an index moves on average, beyond which sorting from scratch is faster
+
 WIDTH = 8  # columns to begin with
 
 
@@ -311,6 +313,27 @@ def in_order(values, order):
             order[at] = index
         gap = 1 if gap == 2 else int(gap / 2.2)
     return order
+
+
+@inner
+def order_anew(values, order):
+    """Sort the indices in `order`, nearly sorted by their values, by insertion.
+
+    Where indices move by many places on average, they are sorted from scratch.
+    """
+    budget = _DISPLACED * order.size
+    for place in range(1, order.size):
+        index = order[place]
+        value = values[index]
+        at = place - 1
+        while at >= 0 and values[order[at]] > value:
+            order[at + 1] = order[at]
+            at -= 1
+        order[at + 1] = index
+        budget -= place - 1 - at
+        if budget < 0:
+            in_order(values, order)
+            return
 
 
 @inner

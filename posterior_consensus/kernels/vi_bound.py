@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.cells import in_order
+from posterior_consensus.kernels.cells import order_anew
 from posterior_consensus.runtime.executor import in_blocks
 
 _NOTHING = 1e-6  # share of a group at which it is taken out of the means, and costs no more time
@@ -60,24 +60,6 @@ class Means(NamedTuple):
 
 
 @inner
-def _rank(keys, ranking):
-    """Sort a nearly sorted ranking by insertion; if it is far from sorted, sort it from scratch."""
-    budget = 12 * keys.size
-    for r in range(1, keys.size):
-        item = ranking[r]
-        key = keys[item]
-        s = r - 1
-        while s >= 0 and keys[ranking[s]] > key:
-            ranking[s + 1] = ranking[s]
-            s -= 1
-        ranking[s + 1] = item
-        budget -= r - 1 - s
-        if budget < 0:
-            in_order(keys, ranking)
-            return
-
-
-@inner
 def _least_by_size(i, slope, offset, price, multiplicity, lower, keys, ranking, least):
     """Raise least[m - lower] to the minimum of a priced tangent over {0 <= x <= 1, x_i = 1, sum x = m}.
 
@@ -88,7 +70,7 @@ def _least_by_size(i, slope, offset, price, multiplicity, lower, keys, ranking, 
         keys[j] = np.float64(slope[j]) + price[j]
     total = offset + keys[i] * multiplicity[i]
     keys[i] = -np.inf
-    _rank(keys, ranking)
+    order_anew(keys, ranking)
     size = multiplicity[i]
     r = 1
     for s in range(least.size):

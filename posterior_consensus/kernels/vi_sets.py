@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.cells import in_order
+from posterior_consensus.kernels.cells import order_anew
 
 _LN2 = 0.6931471805599453
 _GAIN = 1e-9  # bits; less is no reason to move an item
 _NEGLIGIBLE = 1e-12
-_DISPLACED = 8  # places an item moves by on average beyond which a ranking is sorted from scratch
 _LEAST_MEMORY = 0.15  # weight of the newest minimizer in the mean
 _FASTER, _SLOWER, _FASTEST, _SLOWEST = 1.1, 0.6, 1.5, 0.003  # of steps after success, after failures; their limits
 _FAILURES = 2
@@ -42,7 +41,7 @@ class Blocks(NamedTuple):
 
 
 class Minorant(NamedTuple):
-    """linear . x - x' quadratic x, at most what items x cost without the term of their size; by unit of multiplicity."""
+    """base + linear . x - x' quadratic x, at most what items x cost but for the term of their size, by unit."""
 
     linear: np.ndarray  # (U,)
     quadratic: np.ndarray  # (U, U)
@@ -62,24 +61,6 @@ class State(NamedTuple):
 @inner
 def _begin(ends, index):
     return ends[index - 1] if index > 0 else 0
-
-
-@inner
-def _rank(keys, ranking):
-    """Sort a nearly sorted ranking by insertion; if it is far from sorted, sort it from scratch."""
-    budget = _DISPLACED * keys.size
-    for r in range(1, keys.size):
-        item = ranking[r]
-        key = keys[item]
-        s = r - 1
-        while s >= 0 and keys[ranking[s]] > key:
-            ranking[s + 1] = ranking[s]
-            s -= 1
-        ranking[s + 1] = item
-        budget -= r - 1 - s
-        if budget < 0:
-            in_order(keys, ranking)
-            return
 
 
 @inner
@@ -272,7 +253,7 @@ def _bound_rows(minorant, prices, first_extra, keys, rankings, values):
             keys[k] = -(quadratic[j, k] + prices[j, k])
         keys[j] = -np.inf
         ranking = rankings[j]
-        _rank(keys, ranking)
+        order_anew(keys, ranking)
         total, size, r = linear[j] - quadratic[j, j] * multiplicity[j], multiplicity[j], 1
         for s in range(values.shape[0]):
             extra = first_extra + s
@@ -292,7 +273,7 @@ def _bound_rows(minorant, prices, first_extra, keys, rankings, values):
 def _bound_size(values, multiplicity, extra, ranking):
     """Least cost of `extra` units of free items, the cheapest rows, and the costs of the last unit and of the next."""
     n = values.size
-    _rank(values, ranking)
+    order_anew(values, ranking)
     total, size, k = 0.0, 0, 0
     while k < n and size + multiplicity[ranking[k]] <= extra and values[ranking[k]] < np.inf:
         total += values[ranking[k]] * multiplicity[ranking[k]]
@@ -335,8 +316,8 @@ def raise_bound(
     n_steps: int,
     length: float,
     state: State,
-) -> tuple[float, float]:
-    """Raise a node's lower bound by prices; return it and the length of steps that is apt next.
+) -> tuple[float, float, int]:
+    """Raise a node's lower bound by prices; return it, the length of steps that is apt next, and how many were made.
 
     At size m, each free item has a row of its own: the m - n_chosen free items, itself among them, that cost it least
     under the minorant. The cheapest rows bound the size. Antisymmetric prices of pairs cancel in a set, so any are
@@ -354,7 +335,7 @@ def raise_bound(
         rankings[j, 0], rankings[j, j] = j, 0
     for s in range(n_sizes):
         orders[s] = np.arange(n)
-    best, failures, checked = -np.inf, 0, -np.inf
+    best, failures, checked, step = -np.inf, 0, -np.inf, 0
     for step in range(n_steps):
         _bound_rows(minorant, trial, first_size - n_chosen, keys, rankings, values)
         worst, at = np.inf, -1
@@ -368,7 +349,7 @@ def raise_bound(
                 worst, at = value, s
         if at < 0:
             prices[:] = trial
-            return threshold, length
+            return threshold, length, step + 1
         failures += 1
         if worst > best:
             best, failures, length = worst, 0, min(length * _FASTER, _FASTEST)
@@ -400,7 +381,7 @@ def raise_bound(
         if least[s] < threshold:
             extra, start = first_size + s - n_chosen, base + table[first_size + s]
             _probe(minorant, prices, values[s], rankings, orders[s], extra, start, inside, outside)
-    return best, max(length, _SHORTEST)
+    return best, max(length, _SHORTEST), step + 1
 
 
 @inner
