@@ -105,7 +105,7 @@ def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
     """Whether there are few enough items, and time for the first bounds of all sizes."""
     n, n_ranges = draws.n_items, sum(1 for _ in _ranges(draws.n_items))
     to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n, _USUAL_STEPS))
-    return n <= _MOST_ITEMS and 2 * to_begin < seconds
+    return n <= _MOST_ITEMS and 3 * to_begin < seconds
 
 
 def _seconds_a_bend(n_memberships: float, n_items: int) -> float:
