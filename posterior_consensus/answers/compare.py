@@ -39,7 +39,7 @@ _DISTANCES = ("value", "mcse", "ess", "by_chance", "p_value")
 _OF_ITEMS = ("difference", "mcse", "by_chance", "p_value", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
 _OF_PARTICLES = ("weight", "mcse", "ess")
-_LEVEL = 0.05
+LEVEL = 0.05
 _MOST_NAMED = 5  # items of a verdict
 
 
@@ -362,7 +362,7 @@ class PosteriorComparison(InWords):
             return f"There are too few effective {words.draws} to test whether {both} differ: {of_ess}. {said.more}"
         is_rough = size < said.reliable
         rough = f" The p-values are rough, as {of_ess}: run longer chains." if is_rough else ""
-        found = [name for name, p_value in p_values.items() if p_value <= _LEVEL]
+        found = [name for name, p_value in p_values.items() if p_value <= LEVEL]
         if found:
             reasons = display.joined([self._in_words(name, p_values[name]) for name in found])
             return f"{display.capitalized(both)} {'seem to ' * is_rough}differ in {reasons}.{rough}"
@@ -391,7 +391,7 @@ class PosteriorComparison(InWords):
             how = f"{float(of.sel(measure='number of clusters')):+.2g} in the mean"
         else:
             table = self.to_dataframe()
-            how = display.listed(table.index[table["p_value"] <= _LEVEL].tolist(), _MOST_NAMED)
+            how = display.listed(table.index[table["p_value"] <= LEVEL].tolist(), _MOST_NAMED)
         return f"{name} ({how}; p-value {p_value:.2g})"
 
     def to_dataframe(self) -> pd.DataFrame:

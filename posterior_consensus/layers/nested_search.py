@@ -207,6 +207,8 @@ def few_atoms(partitions: Partitions) -> Labels:
 def dendrogram(atoms: Atoms, costs: Sequence[Costs], paths: Paths | None = None) -> Positions:
     """Merges (m - 1, 2) of atoms by mean similarity over the layers; the clusters of a tree, if given, are some."""
     sizes = atoms.sizes.astype(np.float64)
+    if sizes.size == 1:  # all draws of all layers have one cluster
+        return np.empty((0, 2), np.intp)
     apart = np.ones((sizes.size, sizes.size))
     for one, counts in zip(costs, atoms.counts, strict=True):
         apart -= (counts * one.weights) @ counts.T / np.outer(sizes, sizes) / len(costs)

@@ -17,7 +17,16 @@ from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Clusters,
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots import grammar
-from posterior_consensus.plots.colours import colours_of, ink, ink_on, is_patterned, patch_style, repeats
+from posterior_consensus.plots.colours import (
+    NEUTRAL,
+    colours_of,
+    ink,
+    ink_on,
+    is_patterned,
+    on_page,
+    patch_style,
+    repeats,
+)
 from posterior_consensus.plots.frame import CHARACTER, LONGEST, Axes, Size, extent, new_axes, shortened
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 _Columns = tuple[list[str], list[Labels], list[list[str]], list[Integers]]
 
 _BLOCK = 0.09  # width of a cluster, with columns 1 apart
+_LOWEST = 8.0  # points of a cluster with its name inside
 _SHORT = 3  # characters of a name that fits into a column
 _SWEEPS = 20
 _STAYING, _CHANGING = 0.3, 0.7  # opacities of bands whose items keep or change their cluster's colour
@@ -89,10 +99,22 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     shares = [np.bincount(column) / column.size for column in labels]
     tables = [contingency_table(left, right) / left.size for left, right in itertools.pairwise(labels)]
     columns = list(map(Column, captions, shares, clusters, numbers))
-    opacities = [np.where(np.not_equal.outer(*sides), _CHANGING, _STAYING) for sides in itertools.pairwise(numbers)]
+    dark, pale = on_page(_CHANGING), on_page(_STAYING)
+    opacities = [np.where(np.not_equal.outer(*sides), dark, pale) for sides in itertools.pairwise(numbers)]
     ax = draw_alluvial(new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4), columns, tables, opacities)
     _say_changes(ax, names, [column[label] for column, label in zip(numbers, labels, strict=True)])
+    _explain(ax)
     return ax
+
+
+def _explain(ax: Axes) -> None:
+    """Explain the opacities of bands above the axes."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Patch
+
+    looks = {"items that keep their cluster": _STAYING, "items that change it": _CHANGING}
+    entries = [Patch(facecolor=to_rgba(NEUTRAL, on_page(look)), label=name) for name, look in looks.items()]
+    grammar.legend_above(ax, entries)
 
 
 def _say_changes(ax: Axes, names: list[str], numbers: list[Integers]) -> None:
@@ -117,12 +139,13 @@ def changes_in_words(names: Sequence[str], numbers: Sequence[npt.NDArray[np.inte
     at = [j for j, number in enumerate(changing) if number == most]
     of = f"{most:,} of {counted(common[at[0]], 'item')}"
     before, after = (shortened(name.partition("\n")[0], LONGEST) for name in names[at[0] : at[0] + 2])
+    before = f"partition {before}" if before.isdigit() else before  # a number alone can be read as a cluster's
     if most == 0:
         return "no item changes its cluster", changing
     if len(at) > 1:
-        return f"at most {of} change cluster in a step, first between {before} and {after}", changing
+        return f"at most {of} change cluster in a step, first from {before} to {after}", changing
     others = ", the most of any step" if len(changing) > 1 else ""
-    return f"{of} change cluster between {before} and {after}{others}", changing
+    return f"{of} change cluster from {before} to {after}{others}", changing
 
 
 class Column(NamedTuple):
@@ -161,11 +184,12 @@ def draw_alluvial(
         for path, *sides in zip(paths, left, right, strict=True):
             if name := (names or {}).get((j, sides[0], sides[1])):
                 ax.add_patch(PathPatch(path, fill=False, edgecolor=ink(), linewidth=1.0, zorder=1.5))
-                x, y = np.mean(np.asarray(path.vertices)[:8], axis=0).tolist()
-                style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "parse_math": False}
-                ax.text(x, y, name, bbox=grammar.behind_names(ax), zorder=4, **style)
+                fits = CHARACTER * len(name) < extent(ax)[0] / len(columns)
+                x, y = np.mean(np.asarray(path.vertices)[: 8 if fits else 4], axis=0).tolist()  # else above the band
+                style: dict[str, Any] = {"ha": "center", "va": "center" if fits else "bottom", "fontsize": "small"}
+                ax.text(x, y, name, bbox=grammar.behind_names(ax), zorder=4, parse_math=False, **style)
     for j, (column, end) in enumerate(zip(columns, ends, strict=True)):
-        _draw_column(ax, j, end, column.numbers, column.names)
+        _draw_column(ax, j, end, column.numbers, column.names, is_last=j == len(columns) - 1)
     ax.set_xticks(range(len(columns)), [column.caption for column in columns], parse_math=False)
     most = max(len(end) for end in ends)
     ax.set_xlabel(repeats(most, is_patterned(extent(ax)[1], most)).lstrip())
@@ -320,7 +344,7 @@ def _bands(
     return paths, left, right
 
 
-def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[str]) -> None:
+def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[str], *, is_last: bool) -> None:
     from matplotlib.patches import Rectangle
 
     bottom, top = ax.get_ylim()
@@ -329,14 +353,17 @@ def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[
     inside = max(len(name) for name in names) <= _SHORT
     # Names are left of the first column and right of the others, as bands begin at all but the last.
     side = -1 if j == 0 else 1
-    inks = ink_on(colours_of(numbers))
+    inks, beside = ink_on(colours_of(numbers)), list[float]()
     for (start, end), number, name, own_ink in zip(ends, numbers, names, inks, strict=True):
         style = patch_style(int(number), patterned)
         ax.add_patch(Rectangle((j - _BLOCK / 2, start), _BLOCK, end - start, **style))
-        if (end - start) * points < 8:
+        middle, low = (start + end) / 2, (end - start) * points < _LOWEST
+        if low and not (inside and is_last and all(abs(middle - other) * points >= _LOWEST for other in beside)):
             continue
-        middle = (start + end) / 2
-        if inside:
+        if low:
+            beside.append(middle)
+            ax.text(j + 0.6 * _BLOCK, middle, name, ha="left", va="center", fontsize=7, parse_math=False)
+        elif inside:
             box = {"boxstyle": "round,pad=0.1", "facecolor": style["facecolor"], "linewidth": 0.0}
             ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=own_ink, bbox=box, parse_math=False)
         else:

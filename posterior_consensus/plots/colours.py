@@ -27,6 +27,8 @@ _CHAIN_MARKERS = ("o", "D", "^")
 _CHAIN_CROSSES = ("x", "+", "1")  # beside clusters, which are areas or filled markers
 MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct lines
 
+_ON_DARK = 0.6  # power of an opacity on a dark page
+
 MARK = "#C1272D"  # the partition that is reported
 NEUTRAL = "#888888"  # legend entries that stand for any cluster
 BARS = "#7A93AE73"  # bars of a posterior, behind points and lines: pale on a white page, dark on a black one
@@ -51,6 +53,11 @@ def ink() -> str:
 def on_dark() -> bool:
     """Whether the user's style has light text."""
     return bool(_luminance(ink())[0] > 0.5)
+
+
+def on_page(on_white: float) -> float:
+    """Opacity of an area: on a dark page higher than on a white one, where it is as visible."""
+    return on_white**_ON_DARK if on_dark() else on_white
 
 
 def ink_on(colours: Any) -> npt.NDArray[np.str_]:

@@ -21,11 +21,12 @@ from posterior_consensus.plots.colours import (
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import at_most, quantity, short_name_of
+from posterior_consensus.results.display import quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
 _RANK_BINS = 20
+_OVERLAID = 0.5  # opacity of traces, of which none may hide the others
 _POINT = 3.0  # size of a run's mark
 _MOST_IN_ROW = 4  # rows of legend entries next to the first row
 _WIDTH, _SUMMARY, _DISTANCE = 7.6, 1.25, 2.3  # inches: width of figures along chains, and heights of a row
@@ -130,7 +131,7 @@ def _agreement_in_words(diagnosis: Diagnosis) -> str:
     rhat = diagnosis.summaries["rhat"].values
     if diagnosis.spread is not None or np.isnan(rhat).all():
         return said
-    return f"{said}; R-hat of these summaries is at most {at_most(float(np.nanmax(rhat)), '.3f')}"
+    return f"{said}; largest R-hat of these summaries: {float(np.nanmax(rhat)):.3f}"
 
 
 def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], *, ordered: bool) -> None:
@@ -143,7 +144,7 @@ def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], 
     for k, rows in enumerate(chains):
         style = chain_line(k, len(chains))
         if ordered:
-            left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
+            left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=_OVERLAID, **style)
         else:
             below = (np.arange(rows.size) + 0.5) / rows.size
             marker = chain_marker(k, len(chains))
@@ -152,6 +153,7 @@ def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], 
         right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
+    right.set_ylabel("count, of\nexpected", fontsize="small")
     left.set_xlim(0, (max(rows.size for rows in chains) - 1 or 1) if ordered else 1)
 
 

@@ -83,6 +83,8 @@ def _alike_in_words(views: ExpertViews, sizes: list[int]) -> str:
         return f"one view, of {counted(sizes[0], 'cluster')}"
     pairs = np.triu_indices(len(sizes), 1)
     alike = 1.0 - np.asarray(partition_loss(views.labels.values, loss="one_minus_ari"))[pairs]
+    if len(sizes) == 2 and alike[0] <= 0:
+        return f"the two views have nothing in common beyond chance: adjusted Rand index {alike[0]:.2f}"
     if len(sizes) == 2:
         return f"adjusted Rand index of the two views: {alike[0]:.2f} (by chance: 0)"
     at = int(alike.argmax())

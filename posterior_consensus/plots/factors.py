@@ -86,4 +86,4 @@ def _finding(factors: FactorComparison, matter: pd.DataFrame, *, tested: bool) -
         return "no factor is shown to change partitions"
     excess = quantity(float(matter["excess"].iloc[0]), factors.loss.unit, 2)
     others = f"; also {listed(matter.index[1:].tolist(), 3)}" if len(matter) > 1 else "; no other factor is"
-    return f"{matter.index[0]} is shown to change partitions, by {excess} more than another run{others}"
+    return f"'{matter.index[0]}' is shown to change partitions, by {excess} more than another run{others}"

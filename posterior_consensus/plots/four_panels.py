@@ -38,6 +38,8 @@ from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball
 from posterior_consensus.results.display import counted
 
+_ABOVE_AXIS = 10.0  # points from the upper axis to the title
+
 
 def four_panels(
     draws: Any,
@@ -126,7 +128,7 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
     mark_limit(ax, tau, f"threshold: {tau:.3g}", at=0.0)
     if (here := np.flatnonzero(np.isclose(at, tau))).size:
         shares = (f"{name} {float(table[name][here[0]]):.2f}" for name in ("precision", "recall"))
-        say(ax, f"expected {' and '.join(shares)} at {tau:.3g}")
+        say(ax, f"expected {' and '.join(shares)} at {tau:.3g}", pad=_ABOVE_AXIS)
 
 
 def _lettered(axes: Grid) -> Grid:

@@ -29,7 +29,7 @@ Grid = npt.NDArray[np.object_]  # of axes
 
 LONGEST = 24  # characters of a name in a legend or of a row
 CHARACTER = 5.4  # points wide
-_SMALLEST_FONT = 6.0  # points; smaller is unreadable in print
+_SMALLEST_FONT = 6.5  # points; smaller is unreadable in print
 _MOST_MOVED = 12.0  # points from a cluster to its name
 _WIDTHS = {"column": 89.0, "page": 180.0}  # mm, of journals
 _MOST_ROUNDS, _FEWEST = 8, 8  # of wrapping labels, and characters of a line
@@ -207,7 +207,15 @@ def fit_labels(axes: Grid) -> None:
         for (text, _, _), lines, share in zip(labels, given, shares, strict=True):
             if share > _MOST_FILLED:
                 most = max(_FEWEST, int(max(map(len, text.get_text().split("\n"))) / share) - 1)
-                text.set_text("\n".join(part for own in lines for part in textwrap.wrap(own, most)))
+                text.set_text("\n".join(part for own in lines for part in balanced(own, most)))
+
+
+def balanced(text: str, width: int) -> list[str]:
+    """Lines of at most `width` characters, as few as possible and about equally long."""
+    lines, least = textwrap.wrap(text, width), max(map(len, text.split()), default=width)
+    while width > least and len(closer := textwrap.wrap(text, width - 1)) == len(lines):
+        lines, width = closer, width - 1
+    return lines
 
 
 def some_of(n_items: int, most: int, shown: int) -> Positions:

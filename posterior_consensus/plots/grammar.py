@@ -6,7 +6,6 @@ the reader needs, such as a default, a threshold or a minimum, is a thin line wi
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
-from posterior_consensus.plots.frame import LONGEST, Axes, extent, font_of_names, short_names
+from posterior_consensus.plots.frame import LONGEST, Axes, balanced, extent, font_of_names, short_names
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.aliases import Positions
 
@@ -37,7 +36,7 @@ def say(ax: Axes, finding: str, pad: float | None = None) -> None:
     from matplotlib import rcParams
 
     width = max(16, int(_room_for_title(ax) / (_CHARACTER * float(rcParams["font.size"]))))
-    ax.set_title(textwrap.fill(finding, width), fontsize="medium", pad=pad, parse_math=False)
+    ax.set_title("\n".join(balanced(finding, width)), fontsize="medium", pad=pad, parse_math=False)
 
 
 def _room_for_title(ax: Axes) -> float:

@@ -11,7 +11,7 @@ from posterior_consensus.answers.membership import membership as membership_of
 from posterior_consensus.ensemble.items import Items, numbers_for_colours
 from posterior_consensus.ensemble.partitions import HasDraws, Labels
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink, patch_style
+from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink, on_page, patch_style
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import ItemRow, check_order, coordinate, item_row, name_row, numbers_along, plain
@@ -21,7 +21,8 @@ from posterior_consensus.runtime.aliases import Floats, Positions
 
 _MOST_FEATURES = 6
 _TIMES = ("once", "twice")  # changes of the cluster that a title has
-_PALE = 0.3  # opacity of the background
+_PALE, _STRONG = 0.3, 0.6  # opacities of the background, and of bars
+_NEXT = 5.0  # points from a top to a name that needs no line
 _IN_TITLE = 3  # uncertain items that a title names
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
@@ -81,31 +82,38 @@ def plot_membership(
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
     name_row(ax, row, _cluster_names(membership)[: cluster.max() + 1])
-    _say_doubted(ax, row, own, np.ones(own.size), pad=True)
+    if row.along is None:  # own clusters are at the bottom
+        ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":")
+    _say_doubted(ax, row, own, np.ones(own.size), f"{membership.words.on_axis} of the own cluster", pad=True)
     return ax
 
 
-def _say_doubted(ax: Axes, row: ItemRow, own: Floats, tops: Floats, *, pad: bool = False) -> None:
-    """Name the items with less than an even share (n,) of their own cluster at their tops (n,), and as the title.
+def _say_doubted(ax: Axes, row: ItemRow, own: Floats, tops: Floats, measure: str, *, pad: bool = False) -> None:
+    """Name the items whose measure (n,) is less than an even share above their tops (n,), and as the title.
 
-    The title names the least certain of those named in the figure, and has the number of all.
+    The title names the least certain of those named in the figure, and has the number of all. Names are above what is
+    beside their items.
     """
     (places,) = np.nonzero(own[row.at] < EVEN)
     places = places[np.argsort(own[row.at[places]], kind="stable")]
     names = frame.short_names(row.items.named(row.at[places]), frame.LONGEST)
     across, along = frame.extent(ax)
-    up = frame.stacked(across * (places + 0.5) / row.at.size, along * tops[row.at[places]], names)
+    beside = int(np.ceil(max(map(len, names), default=0) * frame.CHARACTER / 2 * row.at.size / across))
+    clear = np.array([tops[row.at[max(0, place - beside) : place + beside + 1]].max() for place in places])
+    above = along * (clear - tops[row.at[places]])
+    up = above + frame.stacked(across * (places + 0.5) / row.at.size, along * clear, names)
     named = np.flatnonzero(np.isfinite(up)).tolist()
     for k in named:
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "small"}
         style["bbox"] = grammar.behind_names(ax)
         at = places[k], tops[row.at[places[k]]]
-        if up[k] > np.nanmin(up):
+        if up[k] > _NEXT:
             line = {"arrowstyle": "-", "color": ink(), "linewidth": 0.6, "shrinkA": 0.0, "shrinkB": 0.0}
             ax.annotate("", at, (0, up[k]), textcoords="offset points", arrowprops=line)
         ax.annotate(names[k], at, (0, up[k]), parse_math=False, zorder=3, **style)
     n_below = int(np.sum(own < EVEN))
-    said = f"{n_below:,} of {counted_items(own.size, row.items.dim)} below {EVEN:g}"
+    have = "has" if n_below == 1 else "have"
+    said = f"{n_below:,} of {counted_items(own.size, row.items.dim)} {have} a {measure} below {EVEN:g}"
     if first := [names[k] for k in named[:_IN_TITLE]]:
         said += f": {', '.join(first)}" + (f" and {n_below - len(first):,} more" if n_below > len(first) else "")
     grammar.say(ax, said, pad=float(np.nanmax(up)) + 1.5 * frame.font_of_names() if pad and named else None)
@@ -215,9 +223,8 @@ def plot_item_uncertainty(
         (places,) = np.nonzero(here == k)
         span = slice(places[0], places[-1] + 1)
         bars = np.where(here[span] == k, heights[span], np.nan)
-        ax.stairs(
-            bars, edges[span.start : span.stop + 1], fill=True, alpha=0.6, **patch_style(numbers[k], row.patterned)
-        )
+        style = {"alpha": on_page(_STRONG), **patch_style(numbers[k], row.patterned)}
+        ax.stairs(bars, edges[span.start : span.stop + 1], fill=True, **style)
     elsewhere = np.flatnonzero(items.nearest.values[row.at] >= 0)
     nearest, height = items.nearest.values[row.at][elsewhere], other[row.at][elsewhere]
     room = frame.extent(ax)[0] / row.at.size  # points per item
@@ -233,18 +240,19 @@ def plot_item_uncertainty(
     ax.set(ylim=(0, 1.02), ylabel=f"mean {items.words.similarity}")
     name_row(ax, row, [str(name) for name in items.names])
     bar, dot = (
-        Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
+        Patch(color=NEUTRAL, alpha=on_page(_STRONG), label="with own cluster"),
         grammar.point("with nearest other", "o", NEUTRAL, markersize=4),
     )
-    _name_doubted(ax, row, np.where(single, np.inf, items.similarity.values), other)
+    measure = items.words.either("mean similarity", "mean agreement")
+    _name_doubted(ax, row, np.where(single, np.inf, items.similarity.values), other, measure)
     grammar.legend_above(ax, [bar, dot, *shares])
     return ax
 
 
-def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats) -> None:
+def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats, measure: str) -> None:
     """Draw the limit of similarities (n,) to the own cluster, and name the items below it that are shown."""
     ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":", zorder=2.2)
-    _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other))
+    _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other), measure)
 
 
 def plot_regimes(

@@ -1,7 +1,7 @@
 """Several partitions in each draw as pictures: where items go, how far layers are apart, and each item's clusters."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,16 @@ from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.alluvial import Column, changes_in_words, draw_alluvial
-from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink, ink_on
+from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink, ink_on, on_page
 from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
-from posterior_consensus.results.display import counted, listed, quantity, short_name_of
+from posterior_consensus.results.display import counted, listed, percent, quantity, short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import RUNS
-from posterior_consensus.runtime.aliases import Integers, Positions
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.tolerances import SAME
 
 _MOST_COLUMNS = 40
@@ -101,7 +101,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
         at = tuple(_places_of(side, rows[name].to_numpy()) for side, name in ends)
         table, opacity = np.zeros((2, *(side.size for side in sides)))
         table[at] = rows["expected"]
-        opacity[at] = _FAINT + _SURE * rows["low"] / rows["high"].clip(lower=1)
+        opacity[at] = on_page(_FAINT) + _SURE * rows["low"] / rows["high"].clip(lower=1)
         tables.append(table)
         opacities.append(np.where(table < _LEAST, 0.0, opacity))
     sizes = []
@@ -122,7 +122,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     if largest is not None:
         at_both = [shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after)]
         grammar.mark_limit(ax, sum(at_both) / 2, "")
-    _say_largest(ax, comparison, [name for names in moved.values() for name in names])
+    _say_largest(ax, comparison, dict(chain.from_iterable(names.items() for names in moved.values())))
     _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
     left_out = len(comparison.layers) - len(shown)
@@ -188,11 +188,11 @@ def _names_at_ends(numbers: list[Integers], names: Sequence[Any]) -> list[list[s
     return [*named, ["" if k in unnamed else str(names[k]) for k in numbers[-1].tolist()]]
 
 
-def _say_largest(ax: Axes, comparison: LayerComparison, named: Sequence[str], ringed: str = "") -> None:
+def _say_largest(ax: Axes, comparison: LayerComparison, named: Mapping[str, float], ringed: str = "") -> None:
     """Write the largest change of ordered layers, and the items that clearly move then, as the title.
 
-    Only the items `named` in the figure have their names. Of layers without an order, it is which two are farthest
-    apart.
+    Only the items `named` in the figure have their names, with their probabilities. Of layers without an order, it is
+    which two are farthest apart.
     """
     largest = comparison.largest_change
     if largest is None:
@@ -203,10 +203,12 @@ def _say_largest(ax: Axes, comparison: LayerComparison, named: Sequence[str], ri
         return
     change = quantity(largest.expected_loss, comparison.loss.unit, 2)
     said = f"largest change from {largest.before} to {largest.after}{ringed}: {change}"
-    n_moved = _moved_most(comparison)[0].size
+    n_moved = len(_moved_most(comparison)[0])
     more = f" and {n_moved - len(named):,} more" if n_moved > len(named) else ""
-    moved = f"{', '.join(named)}{more}" if named else counted(n_moved, "item") if n_moved else "no item clearly"
-    grammar.say(ax, f"{said}; {moved} moved")
+    moved = f"{counted(n_moved, 'item') if n_moved else 'no item clearly'} moved"
+    moves = ", ".join(f"{name} {percent(probability)}" for name, probability in named.items())
+    moved = f"moved, with probability: {moves}{more}" if named else moved
+    grammar.say(ax, f"{said}; {moved}")
 
 
 def _say_farthest(ax: Axes, comparison: LayerComparison) -> None:
@@ -231,32 +233,33 @@ def _mark_largest(ax: Axes, comparison: LayerComparison, column: str) -> None:
         ax.plot(at, at[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=ring, clip_on=False)
 
 
-def _moved_most(comparison: LayerComparison) -> tuple[Positions, Items]:
-    """Positions of the items that clearly move at the largest change, and all items."""
+def _moved_most(comparison: LayerComparison) -> tuple[Positions, Items, Floats]:
+    """Positions of the items that clearly move at the largest change, all items, and probabilities (n,) of a move."""
     largest = comparison.largest_change
     assert largest is not None
     before, after = (own_in(comparison.overlaps, end).values for end in ("before", "after"))
     (step,) = np.flatnonzero((before == largest.before) & (after == largest.after))
-    clear = own_in(comparison.overlaps.isel(step=step), "clear")
-    return np.flatnonzero(clear.values), Items.along(clear, str(clear.dims[0]))
+    clear, probability = (own_in(comparison.overlaps.isel(step=step), name) for name in ("clear", "moved"))
+    return np.flatnonzero(clear.values), Items.along(clear, str(clear.dims[0])), probability.values
 
 
 def _names_of_bands(
     comparison: LayerComparison, shown: list[int], numbers: list[Integers]
-) -> dict[tuple[int, int, int], list[str]]:
-    """Names of the items of which the title says that they moved, by column, source and target of their band."""
+) -> dict[tuple[int, int, int], dict[str, float]]:
+    """Items of which the title says that they moved, with probabilities, by column, source and target of the band."""
     largest = comparison.largest_change
     if largest is None:
         return {}
-    moved, items = _moved_most(comparison)
+    moved, items, probability = _moved_most(comparison)
     ends = [shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after)]
     if ends[1] != ends[0] + 1:  # a layer between has no common items, so no band
         return {}
     moved = moved[:_MOST_MOVED]
     sides = [_places_of(numbers[end], comparison.partitions.labels.values[shown[end], moved]).tolist() for end in ends]
-    names: dict[tuple[int, int, int], list[str]] = {}
-    for name, *band in zip(frame.short_names(items.named(moved), frame.LONGEST), *sides, strict=True):
-        names.setdefault((ends[0], band[0], band[1]), []).append(name)
+    names: dict[tuple[int, int, int], dict[str, float]] = {}
+    shown_names = frame.short_names(items.named(moved), frame.LONGEST)
+    for name, item, *band in zip(shown_names, moved.tolist(), *sides, strict=True):
+        names.setdefault((ends[0], band[0], band[1]), {})[name] = float(probability[item])
     return names
 
 
@@ -266,8 +269,8 @@ def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
     from matplotlib.patches import Patch
 
     looks = {
-        "band whose number of items is sure": (COLOURS[0], _FAINT + _SURE),
-        f"band whose {prob:.0%} interval begins at 0": (COLOURS[0], _FAINT),
+        "band whose number of items is sure; paler: less sure": (COLOURS[0], on_page(_FAINT) + _SURE),
+        f"band whose {prob:.0%} interval begins at 0": (COLOURS[0], on_page(_FAINT)),
     }
     if elsewhere:
         looks["elsewhere: in no cluster of the partition"] = (OPEN, 1.0)
@@ -440,7 +443,7 @@ def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
     clusters = _names_at_ends(numbers, partitions.names)
     colours = [np.where(is_noise[own], NUMBER_OF_NOISE, own) for own in numbers]
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
-    draw_alluvial(ax, columns, [table / height for table in tables], [_FAINT + _SURE * 0.66] * len(tables))
+    draw_alluvial(ax, columns, [table / height for table in tables], [on_page(_FAINT) + _SURE * 0.66] * len(tables))
     ax.set_ylabel(counted(labels.shape[1], "item"))
     if is_noise.any():
         _add_legend_of_runs(ax, [grammar.point(NOISE, "s", NOISE_GREY)])
@@ -514,7 +517,7 @@ def plot_layer_distances(
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
     frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
-    _say_largest(grid[0], comparison, [], " (rings)")
+    _say_largest(grid[0], comparison, {}, " (rings)")
     if comparison.ordered:
         _mark_largest(grid[0], comparison, column)
         _plot_by_lag(grid[1], comparison, column, labels[column])
@@ -526,14 +529,17 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     at = {name: k for k, name in enumerate(comparison.layers)}
     lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
     error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
-    ax.errorbar(lags, table[column], yerr=grammar.ERRORS * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
+    style: dict[str, Any] = {"fmt": ".", "color": NEUTRAL, "elinewidth": 0.8, "alpha": 0.6, "label": "two layers"}
+    ax.errorbar(lags, table[column], yerr=grammar.ERRORS * error, **style)
     means = table.groupby(lags).mean()
     ax.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
     if column == "expected_loss":
-        ax.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if independent")
-        grammar.add_legend(ax, loc="best")
+        ax.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if layers were independent")
+    grammar.add_legend(ax, loc="best")
     ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=grammar.with_errors(label, error))
     ax.locator_params(axis="x", integer=True)
+    ends = [f"{means[column].iloc[k]:.2g} at lag {means.index[k]}" for k in (0, -1)]
+    grammar.say(ax, f"{label}, mean: {' to '.join(dict.fromkeys(ends))}")
 
 
 def plot_layer_items(
@@ -631,12 +637,15 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
     grammar.legend_above(ax, [clear_move, unsure_move])
 
 
-def _name_moved(ax: Axes, comparison: LayerComparison, shown: Positions) -> list[str]:
-    """Name items that clearly move at the largest change next to their marks if the axis does not; return names."""
+def _name_moved(ax: Axes, comparison: LayerComparison, shown: Positions) -> dict[str, float]:
+    """Name items that clearly move at the largest change next to their marks if the axis does not.
+
+    Return the names and the probabilities of the moves.
+    """
     largest = comparison.largest_change
     if largest is None:
-        return []
-    moved, items = _moved_most(comparison)
+        return {}
+    moved, items, probability = _moved_most(comparison)
     visible = moved[np.isin(moved, shown)][:_MOST_MOVED]
     y, on_axis = comparison.layers.index(largest.after) - 0.5, {tick.get_text() for tick in ax.get_xticklabels()}
     names = frame.short_names(items.named(visible), frame.LONGEST)
@@ -647,7 +656,7 @@ def _name_moved(ax: Axes, comparison: LayerComparison, shown: Positions) -> list
             place: dict[str, Any] = {"xytext": (-4 if side == "right" else 4, 0), "textcoords": "offset points"}
             style: dict[str, Any] = {"fontsize": "small", "va": "center", "ha": side, "parse_math": False, "zorder": 4}
             ax.annotate(name, (x, y), bbox=grammar.behind_names(ax), **place, **style)
-    return names
+    return dict(zip(names, probability[visible].tolist(), strict=True))
 
 
 def _draw_partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, Positions]:

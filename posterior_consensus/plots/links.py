@@ -11,9 +11,9 @@ from posterior_consensus.answers.links import SURE, UNLIKELY, Links
 from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, ink
+from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, ink, on_page
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import as_text, counted, listed
+from posterior_consensus.results.display import as_text, counted
 from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 
 _MOST_NAMED = 20  # links with names
@@ -25,6 +25,7 @@ _LOOKS = "●\u00a0in\u00a0one\u00a0cluster  ○\u00a0in\u00a0different\u00a0one
 _BESIDE = 0.22  # of a bar: from its middle to the interval, and to the prior
 _LEFT = 0.85  # share of the height of axes that labels and titles of several lines leave
 _SHADE = 0.15  # opacity
+_SIZES_IN_TITLE = 2
 
 
 def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -86,11 +87,11 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4, width_ratios=(1.0, 1.5))  # names need room
     similarity = links.pairs["similarity"].values
     _draw_pair_numbers(grid[0, 0], similarity, links.within, "pairs")
-    grid[0, 0].axvspan(UNLIKELY, SURE, color=NEUTRAL, alpha=_SHADE, linewidth=0, zorder=0)
+    grid[0, 0].axvspan(UNLIKELY, SURE, color=NEUTRAL, alpha=on_page(_SHADE), linewidth=0, zorder=0)
     left_out = counted(_n_other_pairs(links), "pair")
     grid[0, 0].set_xlabel(f"{links.words.similarity}\n(without {left_out} at {links.threshold:g} or less)")
     n_uncertain = int(np.sum((similarity >= UNLIKELY) & (similarity <= SURE)))
-    grammar.say(grid[0, 0], f"{np.sum(similarity > SURE):,} sure pairs, {n_uncertain:,} uncertain ones (shaded)")
+    grammar.say(grid[0, 0], f"{np.sum(similarity > SURE):,} pairs surely joined, {n_uncertain:,} uncertain (shaded)")
     _draw_uncertain(grid[0, 1], links)
     if axes is None:
         frame.fit_labels(grid)  # long names leave little width
@@ -122,7 +123,7 @@ def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     ax.set_xlabel(f"{_SCORE}\n(without {counted(_n_other_pairs(links), 'unscored pair')})")
     low, high = ax.get_ylim()
     for ends, edge in (((0.0, links.tau), high), ((links.tau, 1.0), low)):
-        ax.fill_between(ends, 0.0, edge, color=NEUTRAL, alpha=_SHADE, linewidth=0, zorder=0)
+        ax.fill_between(ends, 0.0, edge, color=NEUTRAL, alpha=on_page(_SHADE), linewidth=0, zorder=0)
     ax.set_ylim(low, high)
     grammar.mark_limit(ax, links.tau, "")
     joined = links.against["joined"]
@@ -162,8 +163,8 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
     if len(shown):
         increase, exact = shown[["increase", "exact"]].iloc[-1]
-        costs = f"{'' if exact else 'at most '}{increase:.2g} pairs"
-        grammar.say(ax, f"the closest call (top): the other decision costs {costs}")
+        by = f"{'' if exact else 'at most '}{increase:.2g} pairs"
+        grammar.say(ax, f"the closest call (top): deciding otherwise raises the expected loss by {by}")
     else:
         grammar.say(ax, "no pair is decided")
     ax.locator_params(axis="x", nbins=5)  # small numbers have many digits
@@ -286,15 +287,17 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
 
 
 def _sizes_in_words(sizes: Any, own: Floats, low: Floats, high: Floats) -> str:
-    """For which sizes the partition has more or fewer clusters than the interval of the draws."""
-    said = [
-        f"{what} clusters of size {listed(sizes[some].tolist(), 4)}"
-        for what, some in (("more", own > high), ("fewer", own < low))
-        if some.any()
-    ]
-    if not said:
+    """For which sizes, in order, the partition's number of clusters is outside the interval of the draws."""
+    outside = np.flatnonzero((own > high) | (own < low)).tolist()
+    if not outside:
         return "the partition is within every interval"
-    return f"the partition has {' and '.join(said)} than the interval"
+    clusters, interval = "clusters ", "90% interval "
+    said = "the partition has "
+    for k in outside[:_SIZES_IN_TITLE]:
+        said += f"{own[k]:,.0f} {clusters}of size {sizes[k]} ({interval}{low[k]:,.0f} to {high[k]:,.0f}), "
+        clusters = interval = ""
+    more = len(outside) - _SIZES_IN_TITLE
+    return said.removesuffix(", ") + (f"; {counted(more, 'more size')} outside" if more > 0 else "")
 
 
 def draw_means(ax: Axes, at: Positions, mean: Floats, low: Any, high: Any, own: Any, name: str) -> None:

@@ -29,13 +29,14 @@ from posterior_consensus.sources.conversion import as_draws, as_source, own_part
 
 _AREA, _LARGEST = 14.0, 1200.0  # areas of one draw, and of all draws if equal, in square points
 _IN_LEGEND = 150.0  # largest area in a legend, in square points
-_LITTLE = 0.5  # share of the variation; maps of less carry a caution
+_LITTLE = 0.75  # share of the variation; maps of less carry a caution
 _LEAST = 1e-18  # squared distance; below it, draws are equal
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 _AREA_OF_ITEM = 16.0  # of a point, in square points; grows with the root of its number of items
 _DIGITS = 9
 _LONGEST = 16  # letters of a name
 _NEXT, _FARTHER = 5.0, (18.0, 36.0, 60.0)  # points from a mark to its caption, without and with a line
+_ALONG = 200  # points of a line, in places for captions
 _AROUND = np.array([(0, 1), (1, 0), (-1, 0), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])  # of a mark
 
 
@@ -100,8 +101,8 @@ def plot_draws_map(
     -----
     The map is classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the
     draws shown and J the centring matrix. The partition, bounds and particles are added by Gower's formula [1]_,
-    without changing the map. The axes' labels have the shares of the sum of positive eigenvalues. If both together have
-    less than half, the label warns that distant draws can coincide. The title has mean distances of the draws shown.
+    without changing the map. The axes' labels have the shares of the sum of positive eigenvalues. Below three quarters
+    in all, a label warns that distant draws can coincide. The title has mean distances of the draws shown.
 
     Equal draws of a chain, or of a particle, are one point, with area proportional to their number; the legend has the
     scale. Beyond 10,000 items, distances use 10,000 random items; the label of the second axis notes it.
@@ -335,11 +336,11 @@ def plot_items_map(
     Notes
     -----
     Over all axes, the squared distance of two items is 2 (1 - PSM_ij). The map has the two axes of most variation, with
-    their shares in the labels. If both together have less than half, the label warns that dissimilar items can
-    coincide. Items that are always co-clustered are one point, whose size grows with their number. The exemplar of a
-    cluster is the item of greatest mean similarity to the rest of it. Next to it, a cluster is named with its size and
-    its exemplar if there is room, large clusters first; a legend names them if there is not. A line joins the two
-    clusters of largest mean similarity between their items, of the twelve largest.
+    their shares in the labels. Below three quarters in all, a label warns that dissimilar items can coincide. Items
+    that are always co-clustered are one point, whose size grows with their number. The exemplar of a cluster is the
+    item of greatest mean similarity to the rest of it. Next to it, a cluster is named with its size and its exemplar if
+    there is room, large clusters first; a legend names them if there is not. A line joins the two clusters of largest
+    mean similarity between their items, of the twelve largest.
 
     Examples
     --------
@@ -367,9 +368,14 @@ def plot_items_map(
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
     _as_map(ax, shares, "items that are close can be dissimilar")
-    nearest = _say_nearest(ax, source, labels, items.names)
-    ax.plot(*places[items.exemplars[nearest]].T, ":", color=colours.ink(), linewidth=1.0, zorder=1)
-    n_named = _draw_exemplars(ax, places, labels, numbers, items.exemplars, captions)
+    nearest, similarity = _say_nearest(ax, source, labels, items.names)
+    ends = places[items.exemplars[nearest]]
+    if nearest:
+        ax.plot(*ends.T, ":", color=colours.ink(), linewidth=1.0, zorder=1)
+        x, y = ends.mean(axis=0).tolist()
+        box = grammar.behind_names(ax)
+        ax.text(x, y, f"{similarity:.2g}", ha="center", va="center", fontsize="small", bbox=box)
+    n_named = _draw_exemplars(ax, places, labels, numbers, items.exemplars, captions, ends)
     if n_named < len(sizes):
         exemplar = grammar.point("exemplar", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
         grammar.add_legend(ax, [*grammar.cluster_entries(labels, items.names, numbers), exemplar])
@@ -393,8 +399,12 @@ def _draw_exemplars(
     numbers: Integers,
     exemplars: Positions,
     captions: list[str],
+    ends: Floats,
 ) -> int:
-    """Mark each cluster's exemplar, caption those with room, large clusters first, and return how many."""
+    """Mark each cluster's exemplar, caption those with room, large clusters first, and return how many.
+
+    Captions keep off the line between two `ends` if they can.
+    """
     order = np.argsort(-np.bincount(labels), kind="stable")
     for k in order[::-1]:
         x, y = places[exemplars[[k]]].T
@@ -404,7 +414,9 @@ def _draw_exemplars(
     room, middle_of_all = np.array(frame.extent(ax)), ax.get_window_extent().get_points().mean(axis=0)
     points = 72 / ax.figure.dpi * (ax.transData.transform(places) - middle_of_all)
     letter, line = 0.6 * frame.font_of_names(), 1.2 * frame.font_of_names()
-    marks, others = points[exemplars], np.unique(points.round(), axis=0)
+    line_of = 72 / ax.figure.dpi * (ax.transData.transform(ends) - middle_of_all)
+    along = np.linspace(line_of[0], line_of[1], _ALONG) if len(ends) else line_of
+    marks, others = points[exemplars], np.append(np.unique(points.round(), axis=0), along, axis=0)
     taken, n_named = list[Floats](), 0
     for k in order.tolist():
         lines = captions[k].split("\n")
@@ -456,8 +468,8 @@ def _inside(points: Floats, box: Floats, margin: float) -> Flags:
     return inside
 
 
-def _say_nearest(ax: Axes, source: PairSource, labels: Labels, names: tuple[Hashable, ...]) -> list[int]:
-    """Write which two clusters have the largest mean similarity between their items as the title, and return them."""
+def _say_nearest(ax: Axes, source: PairSource, labels: Labels, names: tuple[Hashable, ...]) -> tuple[list[int], float]:
+    """Write which two clusters have the largest mean similarity between their items as the title; return both."""
     sizes = np.bincount(labels)
     largest = [k for k in grammar.largest_of(sizes).tolist() if names[k] != NOISE]
     members = (labels[:, np.newaxis] == largest) / sizes[largest]
@@ -465,11 +477,12 @@ def _say_nearest(ax: Axes, source: PairSource, labels: Labels, names: tuple[Hash
     if len(largest) < 2:
         alone = f"one cluster of {counted(int(sizes[largest].sum()), 'item')}"
         grammar.say(ax, alone if largest else "no cluster: all items are noise")
-        return []
+        return [], 0.0
     one, other = np.unravel_index(int(between.argmax()), between.shape)
     nearest = [largest[other], largest[one]]
     first, second = frame.short_names([names[k] for k in nearest], _LONGEST)
     of = f"of the {len(largest)} largest clusters, " if sizes.size > grammar.MOST_NAMED else "clusters "
     what = source.words.either("similarity", "agreement")
-    grammar.say(ax, f"{of}{first} and {second} are most alike (line): mean {what} {between[one, other]:.2g}")
-    return nearest
+    largest_mean = float(between[one, other])
+    grammar.say(ax, f"{of}{first} and {second} are most alike: mean {what} {largest_mean:.2g} (at the line)")
+    return nearest, largest_mean

@@ -271,8 +271,9 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     ax.tick_params("x", length=0)
     if leaves.size > 1:
         one, other = (merges.names[k] for k in joined[0])
-        rise = quantity(float(losses[1] - losses[0]), merges.loss.unit, 2)
-        grammar.say(ax, f"{one} and {other} are nearest: merged, expected loss changes by {rise}")
+        rise = float(losses[1] - losses[0])
+        by = f"{'rises' if rise >= 0 else 'falls'} by {quantity(abs(rise), merges.loss.unit, 2)}"
+        grammar.say(ax, f"clusters {one} and {other} are nearest: if merged, the expected loss {by}")
     else:
         grammar.say(ax, "one cluster")
     return ax
@@ -357,5 +358,8 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
         frame.tick_integers(ax.xaxis)
     grammar.add_legend(grid[1], loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     most, before = (counted(int(numbers[table[name].argmax()]), name[:-1]) for name in ("clusters", "components"))
-    grammar.say(grid[0], f"most often {most} after merging, of {before}")
+    share = percent(float(table["clusters"].max()))
+    grammar.say(grid[0], f"{most} after merging in {share} of the {words.draws} (line), most often of {before}")
+    for ax in grid:
+        grammar.mark_limit(ax, float(numbers[table["clusters"].argmax()]), "")
     return grid

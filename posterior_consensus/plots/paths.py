@@ -21,7 +21,6 @@ from posterior_consensus.plots.colours import (
     chain_line,
     check_matplotlib,
     ink,
-    on_dark,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import counted, counted_items, listed, percent, quantity, short_name_of
@@ -29,8 +28,10 @@ from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
+_BLUES = "#9ECAE1", "#4A98C9", "#1764AB"  # visible on a white page and on a black one
 _MOST_NAMES = 40
 _MOST_SLANTED = 8
+_LONGEST_PRIOR = 40  # characters
 
 
 def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -39,7 +40,7 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     Parameters
     ----------
     cmap : str or matplotlib.colors.Colormap, optional
-        Colours from the nearest to the farthest neighbours; by default blues that fade into the page.
+        Colours from the nearest to the farthest neighbours; by default from pale to dark blue.
     figsize, ax : (float, float) and matplotlib.axes.Axes, optional
         Width and height of a new figure in inches, or the axes to plot on.
 
@@ -59,8 +60,8 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
 
     Notes
     -----
-    The line between two values is thick if the partition stays the same, else faint in proportion to the variation of
-    information between their partitions. Long strong stretches are partitions that hardly depend on the parameter. The
+    The line between two values is thick if the partition stays the same, else darker the larger the variation of
+    information between their partitions. Long thick stretches are partitions that hardly depend on the parameter. The
     dotted line is at the loss's default. The axis is logarithmic if the number of clusters grows tenfold.
 
     Without draws, an axis on the right has expected precision and recall: what a threshold costs.
@@ -125,21 +126,21 @@ def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    strong, faint = ("#DCE6F0", "#2171B5") if on_dark() else ("#08306B", "#DCE6F0")
-    fading = LinearSegmentedColormap.from_list("near to far", [strong, "#6BAED6", faint])
+    is_same = distances < SAME
     middle = (x[:-1] + x[1:]) / 2
     corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
     steps = LineCollection(
         list(np.stack([np.column_stack(corner) for corner in corners], axis=1)),
         array=distances,
-        cmap=fading if cmap is None else as_cmap(cmap),
+        cmap=LinearSegmentedColormap.from_list("near to far", _BLUES) if cmap is None else as_cmap(cmap),
         norm=Normalize(0.0, distances.max() or 1.0),
-        linewidths=np.where(distances < SAME, 5.0, 2.0),
+        linewidths=np.where(is_same, 5.0, 2.0),
         capstyle="butt",
         zorder=1.8,
     )
     ax.add_collection(steps)
-    grammar.add_colour_bar(ax, steps, "VI to the neighbour (bits)")
+    thick = "\nthick: no change" if is_same.any() else ""
+    grammar.add_colour_bar(ax, steps, f"VI to the neighbour (bits){thick}")
 
 
 def _scale_clusters(ax: Axes, clusters: Integers) -> None:
@@ -290,7 +291,8 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         style = {"fmt": fmt, "color": ink(), "markersize": 4, "linewidth": 1.0, "elinewidth": 1.0, "capsize": 2}
         ax.errorbar(x[order], y, np.stack([below, bars]), **style)
     error = grammar.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
-    own_prior = {"fmt": "D", "markersize": 5, "color": PRIOR, "capsize": 2, "label": "prior of the draws"}
+    name = "" if own is None else f": {frame.shortened(sensitivity.prior, _LONGEST_PRIOR)}"
+    own_prior = {"fmt": "D", "markersize": 5, "color": PRIOR, "capsize": 2, "label": f"prior of the draws{name}"}
     grid[0].errorbar(x[-1], sensitivity.n_clusters, error, **own_prior)
     loss, reliable = (
         sensitivity.loss,
@@ -304,7 +306,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         _shade(ax, x[order], sensitivity.is_reliable[order])
         _tick(ax, sensitivity, x, along, named=ax is grid[-1])
         if along:
-            grammar.mark_limit(ax, x[-1], "")
+            grammar.mark_limit(ax, x[-1], "" if ax is grid[0] else "prior of the draws (median)")
     if n_priors := reliable.sizes["alternative"]:
         low, high = (float(end(reliable["n_clusters"])) for end in (np.min, np.max))
         others = f"the {n_priors} of {places.size - 1} priors with reliable weights"
@@ -384,7 +386,8 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
     result = f"in the half that chose them: {partial.search_probability:.3g}"
-    ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
+    dot: dict[str, Any] = {"color": MARK, "markersize": 6, "clip_on": False, "zorder": 3}  # above the error bar
+    ax.plot(partial.n_items, partial.search_probability, "o", label=result, **dot)
     held_out = f"in the other half: {partial.probability:.3g}"
     error = grammar.ERRORS * np.nan_to_num(partial.mcse)
     size, share = partial.n_items, partial.probability
@@ -446,7 +449,8 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
         )
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     thresholds, numbers = components.curve["threshold"].values, components.curve.values
-    ax.plot(thresholds, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
+    style: dict[str, Any] = {"marker": "o", "markersize": 2.0}  # numbers at the thresholds of steps
+    ax.plot(thresholds, numbers, color=ink(), linewidth=0.8, drawstyle="steps-pre", **style)
     ax.plot(components.threshold, components.n_components, "o", color=MARK, clip_on=False, zorder=3)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
     grammar.mark_limit(ax, components.threshold, f"requested: {components.threshold:g}", at=0.5)

@@ -20,6 +20,7 @@ from posterior_consensus.plots.colours import (
     ink,
     ink_on,
     is_patterned,
+    on_page,
     patch_style,
 )
 from posterior_consensus.plots.data import observed_table
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
 _FARTHEST = 2.0  # standard deviations at which colours end
 _MOST_LABELLED = 40  # clusters with labels
-_THICK, _BELOW = 0.5, 0.38  # of a row: height of a bar, and from its middle to the marks below it
+_THICK, _PALE = 0.5, 0.6  # of bars: share of a row, and opacity
+_ABOVE, _BELOW = 0.22, 0.38  # of a row: from its middle to the marks on the bar, and below it
 
 
 def plot_cluster_profiles(
@@ -295,10 +297,10 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     Notes
     -----
     The bar, in the cluster's colour, is the share of the draws that have the cluster, with a line of two standard
-    errors to each side, cut at 0 and 1. The point is the share of the draws in which it is one with the other cluster
-    with which it is one most often, in the colour of that cluster. Below the bar, the diamond is the mean Jaccard
-    similarity to the most similar cluster of a draw, and the tick the same by chance, if the items of the draws are
-    permuted. Beyond twenty colours, bars have patterns and points other shapes.
+    errors of Agresti and Coull to each side, cut at 0 and 1. The point is the share of the draws in which it is one
+    with the other cluster with which it is one most often, in the colour of that cluster. Below the bar, the diamond is
+    the mean Jaccard similarity to the most similar cluster of a draw, and the tick the same by chance, if the items of
+    the draws are permuted. Beyond twenty colours, bars have patterns and points other shapes.
 
     Examples
     --------
@@ -318,7 +320,8 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     )
     room, rows = frame.extent(ax)[1] / max(n, 1), np.arange(n)  # points per cluster
     for row, share, number in zip(rows, found, numbers.tolist(), strict=True):
-        ax.barh(row, share, _THICK, alpha=0.6, **patch_style(number, is_patterned(_THICK * room * n, max(n, 1))))
+        style = {"alpha": on_page(_PALE), **patch_style(number, is_patterned(_THICK * room * n, max(n, 1)))}
+        ax.barh(row, share, _THICK, **style)
     ends = np.clip([found - grammar.ERRORS * error, found + grammar.ERRORS * error], 0.0, 1.0)
     size, bars = min(5.0, room), np.stack([found - ends[0], ends[1] - found])
     thick = min(1.2, room / 3)
@@ -328,13 +331,15 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     ax.plot(chance, below, "|", color=ink(), markersize=min(6.0, 0.3 * room), markeredgewidth=1.5)
     has_partner = np.flatnonzero(partner >= 0)
     points = {"s": size**2, "edgecolors": ink(), "linewidths": 0.6, "zorder": 2.5, "clip_on": False}
-    frame.scatter_clusters(ax, joined[has_partner], has_partner, numbers[partner[has_partner]], **points)
+    at = has_partner - _ABOVE  # off the lines of errors
+    frame.scatter_clusters(ax, joined[has_partner], at, numbers[partner[has_partner]], **points)
     names = frame.short_names([str(name) for name in stability.names], frame.LONGEST)
     if n:
         sizes = table["size"].values.tolist()
         _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
     ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster")
-    ax.set_xlabel(grammar.with_errors(f"share of {words.draws}, or Jaccard similarity", error, words))
+    label = grammar.with_errors(f"share of {words.draws}, or Jaccard similarity", error, words)
+    ax.set_xlabel(label + " (Agresti-Coull)" * bool(np.any(error > 0)))
     ax.tick_params(axis="y", length=0)
     if n:
         least = np.flatnonzero(found <= found.min() + ROUNDING).tolist()
@@ -346,8 +351,8 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     grammar.legend_above(
         ax,
         [
-            Patch(color=NEUTRAL, alpha=0.6, label="found"),
-            grammar.point("one with the cluster of this colour", "o", NEUTRAL, markersize=4),
+            Patch(color=NEUTRAL, alpha=on_page(_PALE), label="found"),
+            grammar.point("one cluster with the one of this colour", "o", NEUTRAL, markersize=4),
             grammar.point("mean Jaccard similarity", "D", ink(), markersize=4, markerfacecolor="none"),
             grammar.point("the same by chance", "|", ink(), markersize=7),
         ],

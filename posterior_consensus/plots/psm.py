@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.answers.compare import PosteriorComparison
+from posterior_consensus.answers.compare import LEVEL, PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.chains import largest_difference
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
@@ -18,6 +18,8 @@ from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, check_matplotlib, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, check_order, label_along
+from posterior_consensus.results.display import counted_items
+from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.arguments import check_count
@@ -399,7 +401,7 @@ def plot_posterior_comparison(
 
 
 def _say_differences(grid: Grid, comparison: PosteriorComparison) -> None:
-    """Write by how much similarities differ on average, and the item whose similarities differ most, as titles."""
+    """Write by how much similarities differ on average, and how many items differ beyond chance, as titles."""
     pairs = comparison.difference.values[np.triu_indices(len(comparison.difference), 1)]
     similarities = comparison.words.either("similarities", "agreements")
     second = frame.shortened(str(comparison.names[1]), frame.LONGEST)
@@ -409,10 +411,15 @@ def _say_differences(grid: Grid, comparison: PosteriorComparison) -> None:
         side = side if abs(mean) > _ONE_SIDED * apart else "some are higher, some lower"
         differ = f"{similarities} differ by {apart:.2g} on average; {side}"
         grammar.say(grid[0], differ if apart > SAME else f"{similarities} are the same")
-    for name, change, by_chance in comparison.to_dataframe()[["difference", "by_chance"]].iloc[:1].itertuples():
-        most = f"{frame.shortened(str(name), frame.LONGEST)} differs most: by {change:.2g}"
-        chance = "" if np.isnan(by_chance) else f", by chance alone {by_chance:.2g}"
-        grammar.say(grid[1], f"{most}{chance}" if change > SAME else "no item differs")
+    table, chance = comparison.items, comparison.words.either("Monte Carlo error", "chance")
+    largest, p_values = float(table["difference"].max()), own_in(table, "p_value").values
+    some = f"{np.sum(p_values <= LEVEL):,} of {counted_items(p_values.size, str(table['difference'].dims[0]))}"
+    most = f"largest difference of an item: {largest:.2g}"
+    if largest <= SAME:
+        grammar.say(grid[1], "no item differs")
+    else:
+        is_tested = not np.isnan(p_values).any()
+        grammar.say(grid[1], f"{some} differ beyond {chance} (p ≤ {LEVEL:g}); {most}" if is_tested else most)
 
 
 def _draw_matrix(
@@ -426,8 +433,7 @@ def _draw_matrix(
     most = max(_LEAST_SCALE, float(np.abs(values).max()))
     image = draw_parted(ax, values, labels, colours, -most, most)
     first, second = frame.short_names(names, frame.LONGEST)
-    sides = f"second {words.posterior} ({second})\nminus first {words.posterior} ({first})"
-    grammar.add_colour_bar(ax, image, f"{words.similarity},\n{sides}")
+    grammar.add_colour_bar(ax, image, f"{words.similarity}:\n{second} minus {first}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:

@@ -6,13 +6,14 @@ import numpy as np
 
 from posterior_consensus.layers.tree_record import ConsensusTree
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import as_cmap, ink, ink_on
+from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink, ink_on, on_page
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.aliases import Floats, Integers
 
 _WIDTH = 0.22  # of a node, in steps between layers
 _BETWEEN = 0.012  # of the height, between leaves
+_OUTLINE = 0.4  # points, in which thin nodes are seen whatever their colour and the page's
 _STEPS = 24  # of the outline of a branch
 _BRANCH = 0.45  # opacity
 _LEAST_SUPPORT = 0.5  # with a colour of its own
@@ -75,7 +76,8 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     left, right = first - _WIDTH / 2, last + _WIDTH / 2
     corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
     limits = Normalize(_LEAST_SUPPORT, 1.0)
-    shown = PolyCollection(list(corners), array=support, cmap=colours, norm=limits, linewidths=0)
+    outline: dict[str, Any] = {"linewidths": _OUTLINE, "edgecolors": NEUTRAL}
+    shown = PolyCollection(list(corners), array=support, cmap=colours, norm=limits, **outline)
     ax.add_collection(shown)
     looks = colours(limits(support))
     for node, begin in _begins_of_branches(parent, size, low):
@@ -91,7 +93,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     n_first, n_last = (np.sum((first <= layer) & (last >= layer)) for layer in (0, n_layers - 1))
     ends = frame.short_names([tree.layers[0], tree.layers[-1]], 12)
     split = f"{counted(int(n_first), 'cluster')} at {ends[0]} split into {n_last:,} at {ends[1]}"
-    same = f"the {counted(int(n_first), 'cluster')} of all layers are the same"
+    same = f"the same {counted(int(n_first), 'cluster')} in all layers"
     doubt = f"node {least} has the least support, {support[least]:.2f}"
     grammar.say(ax, f"{split if n_last > n_first else same}; {doubt}")
     grammar.add_colour_bar(
@@ -127,7 +129,7 @@ def _draw_branch(ax: Axes, x: tuple[float, float], y: tuple[float, float], heigh
     along = np.linspace(0.0, 1.0, _STEPS)
     curve = y[0] + (y[1] - y[0]) * along**2 * (3 - 2 * along)
     across = x[0] + (x[1] - x[0]) * along
-    ax.fill_between(across, curve, curve + height, color=colour, alpha=_BRANCH, linewidth=0)
+    ax.fill_between(across, curve, curve + height, color=colour, alpha=on_page(_BRANCH), linewidth=0)
 
 
 def _name_nodes(ax: Axes, first: Integers, low: Floats, high: Floats, looks: Any, least: int) -> None:

@@ -112,6 +112,12 @@ def test_nodes_are_sets_of_items_with_their_layers(tree):
     assert tree.to_dataframe()["first"].tolist() == [0.5, 1.0, 1.0, 0.5]
 
 
+def test_layers_of_one_cluster_are_one_node():
+    tree = pc.consensus_tree(layers_of({"a": np.zeros((4, 3), int), "b": np.zeros((4, 3), int)}), **QUIET)
+    assert tree.partitions.values.tolist() == [[0, 0, 0]] * 2
+    assert tree.nodes[["parent", "size", "last"]].to_array().values.ravel().tolist() == [-1, 3, 1]
+
+
 def test_support_is_the_mean_jaccard_similarity_to_the_nearest_cluster_of_a_run(tree):
     # in the last run, the nearest cluster to {0, 1} is {0, 1, 2}, to {2, 3} it is {3}
     assert tree.nodes["support"].values == pytest.approx([1, (3 + 2 / 3) / 4, (3 + 1 / 2) / 4, 1])
