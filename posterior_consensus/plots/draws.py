@@ -153,7 +153,7 @@ def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], 
         right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
-    right.set_ylabel("count, of\nexpected", fontsize="small")
+    right.set_ylabel("count /\nexpected", fontsize="small")
     left.set_xlim(0, (max(rows.size for rows in chains) - 1 or 1) if ordered else 1)
 
 

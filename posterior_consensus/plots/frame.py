@@ -46,7 +46,7 @@ _PRINTED: dict[str, Any] = {
     **{"legend.handlelength": 1.3, "legend.handletextpad": 0.5, "legend.columnspacing": 1.0},
     **{"figure.subplot.left": 0.2, "figure.subplot.right": 0.97},  # near what the layout will find, for room of names
 }
-_BETWEEN = 0.1  # inches beside each of four panels: the names of a colour bar and of the next axis do not touch
+_BETWEEN = 0.1  # inches beside each of several axes: the names of a colour bar and of the next axis do not touch
 MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
@@ -111,6 +111,8 @@ def grid_axes(
             axes = figure.subplots(2, 1, squeeze=False)
         else:
             axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)
+            if (n_rows, n_columns, layout) == (1, 2, "constrained"):
+                axes[0, 0].figure.get_layout_engine().set(w_pad=_BETWEEN)
     grid = np.asarray(axes, dtype=object)
     for ax in grid.flat:
         if not isinstance(ax, Axes):

@@ -22,7 +22,7 @@ from posterior_consensus.runtime.aliases import Floats, Positions
 _MOST_FEATURES = 6
 _TIMES = ("once", "twice")  # changes of the cluster that a title has
 _PALE, _STRONG = 0.3, 0.6  # opacities of the background, and of bars
-_NEXT = 5.0  # points from a top to a name that needs no line
+_LINES = 1.5  # of the font: height of a name with its space
 _IN_TITLE = 3  # uncertain items that a title names
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
@@ -84,7 +84,8 @@ def plot_membership(
     name_row(ax, row, _cluster_names(membership)[: cluster.max() + 1])
     if row.along is None:  # own clusters are at the bottom
         ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":")
-    _say_doubted(ax, row, own, np.ones(own.size), f"{membership.words.on_axis} of the own cluster", pad=True)
+    measure = membership.words.either("probability of the own cluster", "share of runs in the own cluster")
+    _say_doubted(ax, row, own, np.ones(own.size), measure, pad=True)
     return ax
 
 
@@ -97,26 +98,30 @@ def _say_doubted(ax: Axes, row: ItemRow, own: Floats, tops: Floats, measure: str
     (places,) = np.nonzero(own[row.at] < EVEN)
     places = places[np.argsort(own[row.at[places]], kind="stable")]
     names = frame.short_names(row.items.named(row.at[places]), frame.LONGEST)
-    across, along = frame.extent(ax)
+    (across, along), font = frame.extent(ax), frame.font_of_names()
+    at = across * (places + 0.5) / row.at.size
     beside = int(np.ceil(max(map(len, names), default=0) * frame.CHARACTER / 2 * row.at.size / across))
+    own_tops = tops[row.at[places]]
     clear = np.array([tops[row.at[max(0, place - beside) : place + beside + 1]].max() for place in places])
-    above = along * (clear - tops[row.at[places]])
-    up = above + frame.stacked(across * (places + 0.5) / row.at.size, along * clear, names)
+    beyond = np.nanmax(along * clear + frame.stacked(at, along * clear, names), initial=0.0) + _LINES * font - along
+    clear = np.maximum(own_tops, clear - max(0.0, beyond / along))  # names are in the axes, unless the tops are not
+    up = frame.stacked(at, along * clear, names)
     named = np.flatnonzero(np.isfinite(up)).tolist()
     for k in named:
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "small"}
         style["bbox"] = grammar.behind_names(ax)
-        at = places[k], tops[row.at[places[k]]]
-        if up[k] > _NEXT:
-            line = {"arrowstyle": "-", "color": ink(), "linewidth": 0.6, "shrinkA": 0.0, "shrinkB": 0.0}
-            ax.annotate("", at, (0, up[k]), textcoords="offset points", arrowprops=line)
-        ax.annotate(names[k], at, (0, up[k]), parse_math=False, zorder=3, **style)
+        if clear[k] > own_tops[k] or up[k] > np.nanmin(up):
+            line: dict[str, Any] = {"color": ink(), "linewidth": 0.6}
+            ax.plot([places[k]] * 2, [own_tops[k], clear[k]], **line)
+            arrow = {"arrowstyle": "-", "shrinkA": 0.0, "shrinkB": 0.0, **line}
+            ax.annotate("", (places[k], clear[k]), (0, up[k]), textcoords="offset points", arrowprops=arrow)
+        ax.annotate(names[k], (places[k], clear[k]), (0, up[k]), parse_math=False, zorder=3, **style)
     n_below = int(np.sum(own < EVEN))
-    have = "has" if n_below == 1 else "have"
-    said = f"{n_below:,} of {counted_items(own.size, row.items.dim)} {have} a {measure} below {EVEN:g}"
+    some = f"{n_below:,} of {counted_items(own.size, row.items.dim)} {'has' if n_below == 1 else 'have'}"
+    said = f"{some if n_below else 'no item has'} a {measure} below {EVEN:g}"
     if first := [names[k] for k in named[:_IN_TITLE]]:
         said += f": {', '.join(first)}" + (f" and {n_below - len(first):,} more" if n_below > len(first) else "")
-    grammar.say(ax, said, pad=float(np.nanmax(up)) + 1.5 * frame.font_of_names() if pad and named else None)
+    grammar.say(ax, said, pad=float(np.nanmax(up)) + _LINES * font if pad and named else None)
 
 
 def given_membership(given: Any) -> Membership:

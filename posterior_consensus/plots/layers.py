@@ -539,7 +539,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=grammar.with_errors(label, error))
     ax.locator_params(axis="x", integer=True)
     ends = [f"{means[column].iloc[k]:.2g} at lag {means.index[k]}" for k in (0, -1)]
-    grammar.say(ax, f"{label}, mean: {' to '.join(dict.fromkeys(ends))}")
+    grammar.say(ax, f"mean {label}: {', '.join(dict.fromkeys(ends))}")
 
 
 def plot_layer_items(

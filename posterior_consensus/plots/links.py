@@ -294,7 +294,8 @@ def _sizes_in_words(sizes: Any, own: Floats, low: Floats, high: Floats) -> str:
     clusters, interval = "clusters ", "90% interval "
     said = "the partition has "
     for k in outside[:_SIZES_IN_TITLE]:
-        said += f"{own[k]:,.0f} {clusters}of size {sizes[k]} ({interval}{low[k]:,.0f} to {high[k]:,.0f}), "
+        ends = " to ".join(dict.fromkeys(f"{end[k]:,.0f}" for end in (low, high)))
+        said += f"{own[k]:,.0f} {clusters}of size {sizes[k]} ({interval}{ends}), "
         clusters = interval = ""
     more = len(outside) - _SIZES_IN_TITLE
     return said.removesuffix(", ") + (f"; {counted(more, 'more size')} outside" if more > 0 else "")

@@ -359,7 +359,7 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     grammar.add_legend(grid[1], loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     most, before = (counted(int(numbers[table[name].argmax()]), name[:-1]) for name in ("clusters", "components"))
     share = percent(float(table["clusters"].max()))
-    grammar.say(grid[0], f"{most} after merging in {share} of the {words.draws} (line), most often of {before}")
+    grammar.say(grid[0], f"{most} after merging in {share} of the {words.draws} (line); before, most often {before}")
     for ax in grid:
         grammar.mark_limit(ax, float(numbers[table["clusters"].argmax()]), "")
     return grid

@@ -352,7 +352,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         ax,
         [
             Patch(color=NEUTRAL, alpha=on_page(_PALE), label="found"),
-            grammar.point("one cluster with the one of this colour", "o", NEUTRAL, markersize=4),
+            grammar.point("joined with the cluster of this colour", "o", NEUTRAL, markersize=4),
             grammar.point("mean Jaccard similarity", "D", ink(), markersize=4, markerfacecolor="none"),
             grammar.point("the same by chance", "|", ink(), markersize=7),
         ],

@@ -413,13 +413,16 @@ def _say_differences(grid: Grid, comparison: PosteriorComparison) -> None:
         grammar.say(grid[0], differ if apart > SAME else f"{similarities} are the same")
     table, chance = comparison.items, comparison.words.either("Monte Carlo error", "chance")
     largest, p_values = float(table["difference"].max()), own_in(table, "p_value").values
-    some = f"{np.sum(p_values <= LEVEL):,} of {counted_items(p_values.size, str(table['difference'].dims[0]))}"
-    most = f"largest difference of an item: {largest:.2g}"
+    n_differ, of = int(np.sum(p_values <= LEVEL)), counted_items(p_values.size, str(table["difference"].dims[0]))
     if largest <= SAME:
-        grammar.say(grid[1], "no item differs")
+        said = "no item differs"
+    elif np.isnan(p_values).any():
+        said = f"items differ at most by {largest:.2g}"
+    elif n_differ:
+        said = f"{n_differ:,} of {of} differ beyond {chance} (p ≤ {LEVEL:g}), at most by {largest:.2g}"
     else:
-        is_tested = not np.isnan(p_values).any()
-        grammar.say(grid[1], f"{some} differ beyond {chance} (p ≤ {LEVEL:g}); {most}" if is_tested else most)
+        said = f"no item differs beyond {chance} (p > {LEVEL:g})"
+    grammar.say(grid[1], said)
 
 
 def _draw_matrix(

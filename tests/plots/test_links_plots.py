@@ -28,7 +28,7 @@ def test_pairs_are_counted_apart_and_those_left_out_are_counted_too():
     assert numbers(counts) == [of_same, of_others]
     counts.figure.draw_without_rendering()
     assert [text.get_text() for text in counts.get_yticklabels()] == ["2", "1", "0", "1"]
-    assert counts.get_title().replace("\n", " ") == "0 sure pairs, 3 uncertain ones (shaded)"
+    assert counts.get_title().replace("\n", " ") == "0 pairs surely joined, 3 uncertain (shaded)"
     filled, hollow = uncertain.collections[1:]
     assert len(filled.get_offsets()) == 1 and len(hollow.get_offsets()) == 2 and not len(hollow.get_facecolors())
     assert "7 pairs at 0.01 or less" in counts.get_xlabel() and "MCSE" in uncertain.get_xlabel()

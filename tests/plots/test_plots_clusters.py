@@ -122,11 +122,11 @@ def test_bands_are_as_wide_as_the_items_in_common():
 @pytest.mark.parametrize(
     ("partitions", "said", "counts"),
     [
-        ([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1]], "1 of 6 items change cluster between 1 and 2", [1]),
+        ([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1]], "1 of 6 items change cluster from partition 1 to 2", [1]),
         ([[0, 0, 1, 1]] * 3, "no item changes its cluster", [0, 0]),
         (
             {"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 0, 2, 1, 1], "c": [0, 0, 1, 1, 1, 1]},
-            "2 of 6 .* between b and c",
+            "2 of 6 .* from b to c",
             [1, 2],
         ),
     ],

@@ -1,6 +1,7 @@
 """All figures speak one grammar: open axes, units in brackets, one meaning of colours and marks, findings as titles."""
 
 import re
+import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,8 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import posterior_consensus as pc
-from posterior_consensus.plots import grammar
-from posterior_consensus.plots.colours import MARK
+from posterior_consensus.plots import frame, grammar
+from posterior_consensus.plots.colours import MARK, on_page
 from posterior_consensus.results.palette import COLOURS
 from tests.catalogue.plots import PLOTS, drawn
 
@@ -110,8 +111,10 @@ def test_items_below_the_limit_are_named():
     draws = np.tile(np.repeat([0, 1], 5), (10, 1))
     draws[:6, 4] = 1
     ax = pc.item_uncertainty(draws, np.repeat([0, 1], 5)).plot()
-    assert ax.get_title() == "1 of 10 items below 0.5: 4"
-    assert [text.get_text() for text in ax.texts] == ["4"]
+    assert ax.get_title() == "1 of 10 items has a mean similarity below 0.5: 4"
+    assert [text.get_text() for text in ax.texts if text.get_text()] == ["4"]
+    (name,) = [text for text in ax.texts if text.get_text()]
+    assert name.xy[1] > max(bar.get_data().values.max() for bar in ax.patches) - 0.2  # above its neighbours
 
 
 @pytest.mark.parametrize("size", [4, 300])
@@ -139,5 +142,37 @@ def test_the_partition_outside_of_the_draws_sizes_is_said():
     draws = np.array([[0, 0, 1, 2]] * 40)
     assert pc.plot_cluster_sizes(pc.links(draws, [0, 0, 1, 2])).get_title() == "the partition is within every interval"
     ax = pc.plot_cluster_sizes(pc.links(draws, [0, 1, 2, 3]))
-    said = "the partition has more clusters of size 1 and fewer clusters of size 2 than the interval"
+    said = "the partition has 4 clusters of size 1 (90% interval 2), 0 of size 2 (1)"
     assert ax.get_title().replace("\n", " ") == said
+
+
+def test_the_items_that_differ_beyond_error_are_counted():
+    rng, one = np.random.default_rng(1), np.tile([0, 0, 0, 1, 1, 1], (2, 100, 1))
+    one[:, :, 3] = rng.random((2, 100)) < 0.5
+    other = one.copy()
+    other[:, :, 0] = 1  # which item 3, in either cluster in half of the draws, does not notice
+    for second, said in (
+        (other, "5 of 6 items differ beyond Monte Carlo error (p ≤ 0.05), at most by"),
+        (one[::-1], "no"),
+    ):
+        comparison = pc.compare_posteriors(one, second, n_particles=1, random_seed=1)
+        assert comparison.plot()[1].get_title().replace("\n", " ").startswith(said)
+
+
+def test_the_similarity_of_the_nearest_clusters_is_at_their_line():
+    ax = pc.plot_items_map([[0, 0, 1, 1, 2, 2]] * 3 + [[0, 0, 1, 1, 1, 1]], [0, 0, 1, 1, 2, 2])
+    assert ax.get_title().replace("\n", " ") == "clusters 1 and 2 are most alike: mean similarity 0.25 (at the line)"
+    (line,) = ax.lines
+    (place,) = [text.get_position() for text in ax.texts if text.get_text() == "0.25"]
+    assert np.allclose(place, line.get_xydata().mean(axis=0))
+
+
+def test_lines_of_a_title_are_as_few_as_possible_and_about_equally_long():
+    assert frame.balanced("one two three four five", 20) == ["one two three", "four five"]
+    assert frame.balanced("a longername", 4) == textwrap.wrap("a longername", 4)
+
+
+def test_areas_are_less_transparent_on_a_dark_page():
+    with plt.style.context("dark_background"):
+        assert on_page(1.0) == 1.0 and on_page(0.1) > 0.2
+    assert on_page(0.1) == 0.1
