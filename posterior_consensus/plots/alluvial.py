@@ -103,11 +103,11 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     opacities = [np.where(np.not_equal.outer(*sides), dark, pale) for sides in itertools.pairwise(numbers)]
     ax = draw_alluvial(new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4), columns, tables, opacities)
     _say_changes(ax, names, [column[label] for column, label in zip(numbers, labels, strict=True)])
-    _explain(ax)
+    _explain_opacities(ax)
     return ax
 
 
-def _explain(ax: Axes) -> None:
+def _explain_opacities(ax: Axes) -> None:
     """Explain the opacities of bands above the axes."""
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Patch

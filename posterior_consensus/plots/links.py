@@ -163,8 +163,9 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
     if len(shown):
         increase, exact = shown[["increase", "exact"]].iloc[-1]
-        by = f"{'' if exact else 'at most '}{increase:.2g} pairs"
-        grammar.say(ax, f"the closest call (top): deciding otherwise raises the expected loss by {by}")
+        change, bound = ("raises", "at most ") if increase >= 0 else ("lowers", "at least ")
+        by = f"{'' if exact else bound}{abs(increase):.2g} pairs"
+        grammar.say(ax, f"the closest call (top): deciding otherwise {change} the expected loss by {by}")
     else:
         grammar.say(ax, "no pair is decided")
     ax.locator_params(axis="x", nbins=5)  # small numbers have many digits

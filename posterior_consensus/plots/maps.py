@@ -348,7 +348,7 @@ def plot_items_map(
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_items_map(draws, [0, 0, 1, 1])
     >>> [text.get_text() for text in ax.texts]
-    ['0 (n = 2)\nexemplar: 0', '1 (n = 2)\nexemplar: 2']
+    ['0.12', '0 (n = 2)\nexemplar: 0', '1 (n = 2)\nexemplar: 2']
     """
     source, partition = as_source(draws), partition_of(draws, partition)
     items = item_uncertainty(source, partition)

@@ -297,10 +297,11 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     Notes
     -----
     The bar, in the cluster's colour, is the share of the draws that have the cluster, with a line of two standard
-    errors of Agresti and Coull to each side, cut at 0 and 1. The point is the share of the draws in which it is one
-    with the other cluster with which it is one most often, in the colour of that cluster. Below the bar, the diamond is
-    the mean Jaccard similarity to the most similar cluster of a draw, and the tick the same by chance, if the items of
-    the draws are permuted. Beyond twenty colours, bars have patterns and points other shapes.
+    errors to each side, cut at 0 and 1. They are above 0 for a share of 1: two draws with the cluster and two without
+    are added. The point is the share of the draws in which it is one with the other cluster with which it is one most
+    often, in the colour of that cluster. Below the bar, the diamond is the mean Jaccard similarity to the most similar
+    cluster of a draw, and the tick the same by chance, if the items of the draws are permuted. Beyond twenty colours,
+    bars have patterns and points other shapes.
 
     Examples
     --------
@@ -339,7 +340,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
     ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster")
     label = grammar.with_errors(f"share of {words.draws}, or Jaccard similarity", error, words)
-    ax.set_xlabel(label + " (Agresti-Coull)" * bool(np.any(error > 0)))
+    ax.set_xlabel(label + f", two {words.draws} with it and two without added" * bool(np.any(error > 0)))
     ax.tick_params(axis="y", length=0)
     if n:
         least = np.flatnonzero(found <= found.min() + ROUNDING).tolist()
