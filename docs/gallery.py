@@ -11,7 +11,7 @@ import posterior_consensus as pc
 
 
 def Summary():
-    """What is the answer, and how sure is it?
+    """Which clustering, and how sure is it?
 
     Similarity matrix of 82 galaxies, number of clusters, credible ball and mean similarity of each galaxy.
     """
@@ -58,7 +58,7 @@ def CredibleBall():
 
 
 def PartitionDensity():
-    """Are there several good answers?
+    """Are there several good clusterings?
 
     Distance of draws to the nearest one of higher score, by score; two numbered modes stand apart from all others.
     """
@@ -77,7 +77,7 @@ def plot_n_clusters():
 
 
 def LossPath():
-    """Does the answer depend on the threshold?
+    """Does the clustering depend on the threshold?
 
     Number of clusters by pair threshold tau, thick where the partition does not change, with 0.5 marked.
     """
@@ -304,7 +304,7 @@ def StableComponents():
 
 
 def PriorSensitivity():
-    """Does the answer depend on the prior?
+    """Does the clustering depend on the prior?
 
     Expected number of clusters and excess expected loss of the partition of galaxies, by concentration.
     """

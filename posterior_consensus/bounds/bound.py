@@ -63,12 +63,12 @@ def gap_in_words(gap: float, expected: str, among: str = "") -> str:
     return f"at most {_percent(gap)} of the {expected} loss{among}"
 
 
-def minimum_in_words(gap: float, lower_bound: float, unit: str, more: str = "") -> str:
-    """A lower bound, and in brackets how far it is below the loss, with `more` words; empty if it is not above 0."""
+def minimum_in_words(gap: float, lower_bound: float, unit: str) -> str:
+    """A lower bound, and in brackets how far it is below the loss; empty if it is not above 0."""
     if lower_bound <= 0:
         return ""
     least = with_unit(at_least(lower_bound, ".3g"), unit)
-    return f"at least {least} ({_percent(gap)} below{more})"
+    return f"at least {least} ({_percent(gap)} below)"
 
 
 def _percent(gap: float) -> str:

@@ -23,7 +23,6 @@ from posterior_consensus.runtime.progress import track
 
 _MOST_ITEMS = 400  # more are bounded item by item
 _RATIO = 1.15  # of the largest to the smallest size of the sets that are bounded together
-_STEPS = 60  # of prices at most, before a minorant is changed or a leaf is branched on
 _USUAL_STEPS = 10  # at the first root of a size
 _FIRST_LENGTH = 0.3  # of steps of prices
 _CHANGES_OF_ROOT, _CHANGES = 3, 1  # of a leaf's minorant, before it is branched on
@@ -406,9 +405,7 @@ class _SetsBound:
         base = leaf.base + allowed * n_chosen
         margin = _MARGIN * self.loss
         table, length = self._blocks.table, leaf.length
-        value, length, n_steps = kernels.raise_bound(
-            minorant, base, table, first, n_chosen, 0.0, margin, _STEPS, length, state
-        )
+        value, length, n_steps = kernels.raise_bound(minorant, base, table, first, n_chosen, 0.0, margin, length, state)
         self._budget.spend(_seconds_a_raise(n, n_steps))
         return state, value, length
 

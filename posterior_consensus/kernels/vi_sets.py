@@ -22,6 +22,7 @@ _LEAST_MEMORY = 0.15  # weight of the newest minimizer in the mean
 _FASTER, _SLOWER, _FASTEST, _SLOWEST = 1.1, 0.6, 1.5, 0.003  # of steps after success, after failures; their limits
 _FAILURES = 2
 _SHORTEST = 0.02  # of the lengths that the next steps begin with
+_STEPS = 60  # at most
 _CHECKED = 20  # steps in which the bound must rise
 _WORTH = 0.01  # by this share of what is missing
 
@@ -313,7 +314,6 @@ def raise_bound(
     n_chosen: int,
     threshold: float,
     margin: float,
-    n_steps: int,
     length: float,
     state: State,
 ) -> tuple[float, float, int]:
@@ -336,7 +336,7 @@ def raise_bound(
     for s in range(n_sizes):
         orders[s] = np.arange(n)
     best, failures, checked, step = -np.inf, 0, -np.inf, 0
-    for step in range(n_steps):
+    for step in range(_STEPS):
         _bound_rows(minorant, trial, first_size - n_chosen, keys, rankings, values)
         worst, at = np.inf, -1
         for s in range(n_sizes):

@@ -323,7 +323,7 @@ def _percent_of_error(error: float) -> str:
 def _the_first(said: Sequence[str]) -> str:
     """The first few clauses, and how many there are more."""
     more = len(said) - _MOST_UNSTABLE
-    return "; ".join([*said[:_MOST_UNSTABLE], *[f"{more:,} more in more than {SAID:.0%}"] * (more > 0)])
+    return "; ".join([*said[:_MOST_UNSTABLE], *[f"{more:,} more above {SAID:.0%}"] * (more > 0)])
 
 
 def _range_of(values: Any) -> str:
@@ -512,12 +512,12 @@ def optimality_of(
         smaller = f"partition{KEPT if among else ''} has a smaller {expected} loss"
         line, finding = f"{proven}: no {smaller} {on}", f"{capitalized(on)}, no other {smaller} ({proven})."
         return claim.in_words("optimality", line, [finding], f"This is {_AT_MINIMUM} {on}{among}.")
-    minimum, inside, known, status = "", "", no_bound, NOT_ASSESSED
+    minimum, known, status = "", no_bound, NOT_ASSESSED
     if bound is not None:
-        minimum, inside = (minimum_in_words(gap, bound, best.loss.unit, more) for more in ("", "; not proven"))
+        minimum = minimum_in_words(gap, bound, best.loss.unit)
         known, status = "there is no bound above 0", ESTIMATED
     known = f"the minimum {on} is {minimum}{among}" if minimum else known
-    shown = f"minimum {inside}{among}" if minimum else f"not proven optimal, {known}"
+    shown = f"not proven optimal: minimum {minimum}{among}" if minimum else f"not proven optimal, {known}"
     is_told = bound is not None or not found[1]  # else the searches say enough
     said = [found[1], *[f"the partition is not proven optimal: {known}"] * is_told, *unproven]
     finding = " ".join(f"{capitalized(part)}." for part in filter(None, said))

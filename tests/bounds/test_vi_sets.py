@@ -75,7 +75,7 @@ def test_no_set_of_a_node_is_below_its_bounds(seed):
     prices = np.triu(rng.normal(0, 0.2, (free.size,) * 2), 1)
     unknown = [np.full(size, -np.inf) for size in (n_chosen + n_free - first + 1, free.size, free.size)]
     state = kernels.State(prices - prices.T, np.zeros_like(prices), *unknown)
-    value, _, _ = kernels.raise_bound(minorant, base, blocks.table, first, n_chosen, 0.5, 0.1, 20, 0.3, state)
+    value, _, _ = kernels.raise_bound(minorant, base, blocks.table, first, n_chosen, 0.5, 0.1, 0.3, state)
     for inside in product((False, True), repeat=free.size):
         inside = np.array(inside, bool)
         members = chosen.copy()
