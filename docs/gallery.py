@@ -235,7 +235,7 @@ def SequentialDistances():
 
 
 def NearIndependence():
-    """Is there any structure?
+    """Do items change clusters independently?
 
     Histograms of the discrepancy of draws from other draws, and from the product of the marginals.
     """
@@ -295,7 +295,7 @@ def plot_cluster_sizes():
 
 
 def StableComponents():
-    """Which items stay together at any threshold?
+    """How many groups stay together at each threshold?
 
     Number of stable components of the irises by the threshold of similarity, with the threshold 0.95 marked.
     """

@@ -136,7 +136,7 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # Several searches that reach one loss are an indication that it is the minimum. The paragraph has a quick lower bound
 # if one could be computed. `certify` can give a better one; the paragraph keeps the quick one, so replace it by
 # `certificate.lower_bound`. A bound equal to the expected loss proves optimality. Such a proof is often found under
-# Binder's loss and, for up to about two hundred items, under VI:
+# Binder's loss and, for up to a few hundred items, under VI:
 
 # %%
 certificate = pc.certify(summary.draws, summary.partition, progressbar=False)
