@@ -168,8 +168,8 @@ def _as_keys(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.void]:
 class _Leaf:
     """Sets of some sizes that have all `chosen` items and else `free` ones.
 
-    Besides, a quadratic minorant of what they cost beyond their items' shares, without the term of their size, and
-    prices that bound it.
+    Besides, a quadratic minorant of what they cost beyond their items' shares, without the term of their size; what
+    each item sees of the others (n, n), which the minorant is made for; and prices that bound it.
     """
 
     free: Positions
