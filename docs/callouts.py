@@ -1,15 +1,13 @@
-"""The figure of "Get started": the four panels of a summary, and beside each the printed line that it shows."""
+"""The figure of "Get started": the four panels of a summary, and printed lines beside what they say."""
 
 import re
 import textwrap
 
 import posterior_consensus as pc
 
-PLACES = {  # of each line: its panel, its own place and that of what it says, in fractions of the panel
-    "each cluster": ((0, 0), (0.27, 0.22), (0.55, 0.33)),
-    "clusters in draws": ((0, 1), (0.72, 0.62), (0.44, 0.47)),
-    "95% credible ball": ((1, 0), (0.5, 0.52), (0.42, 0.66)),
-    "uncertain items": ((1, 1), (0.33, 0.42), (0.93, 0.41)),
+PLACES = {  # of each line: its panel, its beginning, its own place and that of what it says, in fractions of the panel
+    "split": ((0, 0), r"cluster 3 in \d+% of the draws", (0.77, 0.73), (0.74, 0.27)),
+    "clusters in draws": ((0, 1), r"\d+ to \d+, central 90% interval", (0.81, 0.62), (0.54, 0.5)),
 }
 _BOX = {"boxstyle": "round,pad=0.4", "facecolor": "lightyellow", "edgecolor": "black"}
 _ARROW = {"arrowstyle": "->", "linewidth": 1.5}
@@ -20,11 +18,10 @@ def plot():
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     panels = summary.plot()
     printed = re.sub(r"\n {4,}", " ", str(summary))
-    for name, (panel, place, target) in PLACES.items():
-        (line,) = re.findall(rf"^  {name} +(.+)", printed, re.MULTILINE)
-        said = re.sub(r"; mean .*|, central .*| \(.*?\)", "", line)
+    for name, (panel, beginning, place, target) in PLACES.items():
+        (said,) = re.findall(rf"^  {name} +({beginning})", printed, re.MULTILINE)
         panels[panel].annotate(
-            f"{name}\n" + textwrap.fill(said, 26),
+            f"{name}\n" + textwrap.fill(said, 18),
             target,
             place,
             xycoords="axes fraction",
@@ -35,5 +32,6 @@ def plot():
             va="center",
             fontsize=9,
             zorder=10,
-            annotation_clip=False,
         )
+    fewest, most = map(int, re.search(r"clusters in draws +(\d+) to (\d+)", printed).groups())
+    panels[0, 1].axvspan(fewest - 0.5, most + 0.5, color=_BOX["facecolor"], zorder=0)
