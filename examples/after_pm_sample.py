@@ -51,17 +51,9 @@ summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]
-# - **chains**: read this line first. If the chains disagree, do not report the partition: see
-#   [chains that have not converged](not_converged.py).
-# - **expected VI** is the posterior mean of the variation of information (VI), a distance between partitions, from this
-#   partition to a posterior draw. No other partition found has a smaller one. MCSE is its Monte Carlo standard error.
-# - **95% credible ball**: the partitions within this distance hold 95% of the posterior draws.
-# - **each cluster**: the share of the draws that have the cluster, by a Jaccard similarity above 0.75; **joined** and
-#   **split** name clusters that are one, or fall apart, in more than a tenth of the draws.
-# - **uncertain items**: the number of galaxies that the model expects outside their cluster, and those that are more
-#   probably outside than in it.
-# - **optimality**: searches from different starts reached this loss, and random changes of the partition
-#   (perturbations) led to no smaller one. This is an indication, not a proof.
+# Read the line **chains** first: if the chains disagree, do not report the partition, but see
+# [chains that have not converged](not_converged.py). [Get started](../get_started.md#reading-the-summary) explains the
+# other lines.
 #
 # Labels switch from draw to draw, and this does no harm. R-hat is computed for the partition and for scalar summaries
 # that do not depend on the labels. Do not use the R-hat of `mu` or `w`, or their posterior means: component 3 is one
