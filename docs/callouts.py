@@ -30,7 +30,7 @@ def plot():
             bbox=_BOX,
             ha="center",
             va="center",
-            fontsize=9,
+            fontsize=11,
             zorder=10,
         )
     fewest, most = map(int, re.search(r"clusters in draws +(\d+) to (\d+)", printed).groups())
