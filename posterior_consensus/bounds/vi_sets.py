@@ -6,9 +6,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.optimize import nnls
+from scipy.spatial.distance import squareform
 
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.bounds.distinct_draws import DistinctDraws
@@ -21,11 +25,14 @@ from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positio
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.progress import track
 
-_MOST_ITEMS = 400  # more are bounded item by item
-_RATIO = 1.15  # of the largest to the smallest size of the sets that are bounded together
-_USUAL_STEPS = 10  # at the first root of a size
+_MOST_ITEMS = 400  # more are bounded in parts
+_ITEMS_A_PART = 250
+_RATIO = 4.0  # of the largest to the smallest size of the sets that are bounded together
+_STEPS = 20, 40  # of prices, the latter unless a leaf is divided at once
 _FIRST_LENGTH = 0.3  # of steps of prices
-_CHANGES_OF_ROOT, _CHANGES = 3, 1  # of a leaf's minorant, before it is branched on
+_CHANGES = 2  # of a leaf's minorant, before it is branched on
+_SPREAD = 1.0  # deviation of rows' numbers of a cluster's items, beyond which a leaf is divided by the number
+_FAR = 0.1  # the same as a share of the size, beyond which it is divided at once
 _STEP, _LAST_STEP = 0.4, 0.05  # of what items see: the first one and after success, and the last one after failures
 _SEEN = 0.2  # share of an item in the means at which it goes half that step
 _ENOUGH = 0.9  # of what its parent lacks: a leaf that lacks less is branched on before its minorant is changed
@@ -34,15 +41,17 @@ _MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim a
 _WAVE = 0.2  # the gap after a wave of proofs, relative to the one before
 _CLOSED = 1e-10  # relative gap at which the proof ends
 _LEAST_LOSS = 0.01  # bits, of which that share is still above rounding
+_TINY = 1e-12
 _PULL = 0.02  # of shares towards those in the incumbent, by bit
-_SWEEPS = 20_000
-_N_STARTS = 30
+_N_STARTS = 4  # of searches for sets that cost less
 _SECONDS_A_CALL = 3e-5  # of a kernel, besides what it does
 _SECONDS_A_FIT = 1e-3
 _SECONDS_A_PAIR = 1.1e-8  # of free items, for a step of prices
+_SECONDS_A_MEMBER = 1.5e-8  # of a block, for a search of a set
 _SECONDS_A_BYTE = 2e-9  # of a block, for each item that bends
 _ROUNDING = 1e-11  # bits an item; far above the rounding of the sums, so that the bound stays valid
 _BYTES_A_PAIR = 200
+_BYTES_TO_DEAL = 24  # items out to parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +62,8 @@ class VISetsInfo(Info):
     ----------
     n_merged_items : int
         Number of items after merging items co-clustered in all draws.
+    n_parts : int
+        Parts of the items that are bounded by themselves; 1 up to 400 items.
     n_sets : int
         Sets of items whose costs limit their items' shares: the partition's clusters, and sets that cost less.
     n_nodes : int
@@ -62,6 +73,7 @@ class VISetsInfo(Info):
     """
 
     n_merged_items: int
+    n_parts: int
     n_sets: int
     n_nodes: int
     stopped: str
@@ -79,32 +91,60 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
     n E VI is a constant plus a sum of f(S) over the clusters S of a partition. Let every item have a share of the
     costs. If no set of items costs less than its items' shares, then no partition costs less than all shares together.
     The shares are those in the incumbent's clusters, moved as little as the sets that are found to cost less require.
-    That no other set costs less is proven by branch and bound: items are in the set or out of it. f is bounded from
-    below by a quadratic function, and this, for sets of one size, by the cheapest row of each item; prices of pairs
-    make rows agree. What cannot be proven is taken from the shares. The background pages derive it.
+    That no other set costs less is proven by branch and bound: the set has more items of a cluster or fewer; an item is
+    in it or out of it. f is bounded from below by a quadratic function, and this, for sets of one size, by the cheapest
+    row of each item; prices of pairs make rows agree. What cannot be proven is taken from the shares.
+
+    More than 400 items are divided into parts, which are bounded by themselves: as VI is concave in the joint
+    distribution of the labels of two partitions, it is at least its mean over the parts. The background pages derive
+    both.
     """
-    problem = DistinctDraws(draws)
-    memory.check(_BYTES_A_PAIR * problem.n**2, f"The bound for VI of {problem.n} distinct items")
-    bound = _SetsBound(problem, problem.merged(incumbent), budget)
-    stopped = ""
-    try:
-        for _ in track(bound.run(), "Bounding VI", progressbar=progressbar):
+    size = -(-draws.n_items // _n_parts(draws.n_items))
+    memory.check(_BYTES_A_PAIR * size**2 + _BYTES_TO_DEAL * draws.n_items**2, f"The bound for VI of {size} items")
+    parts = _parts(draws)
+    value, n_items, n_sets, n_nodes, stopped = 0.0, 0, 0, 0, ""
+    for k, part in enumerate(parts):
+        problem = DistinctDraws(draws if len(parts) == 1 else draws.of_items(part))
+        share = budget.part(1 / (len(parts) - k))
+        bound = _SetsBound(problem, problem.merged(incumbent[part]), share)
+        try:
+            for _ in track(bound.run(), "Bounding VI", progressbar=progressbar):
+                pass
+        except OutOfBudget:
             pass
-    except OutOfBudget:
-        pass
-    except KeyboardInterrupt:
-        stopped = "interrupted"
-        warn("Bounding was interrupted; the bound is the best so far.")
-    value = bound.best / problem.n_items - _ROUNDING * (1 + np.log2(draws.n_items))
-    info = VISetsInfo(n_merged_items=problem.n, n_sets=len(bound.sets), n_nodes=bound.n_nodes, stopped=stopped)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+            warn("Bounding was interrupted; the bound is the best so far.")
+        value += max(bound.best, 0.0)
+        n_items, n_sets, n_nodes = n_items + problem.n, n_sets + len(bound.sets), n_nodes + bound.n_nodes
+        if stopped:
+            break
+    value = value / draws.n_items - _ROUNDING * (1 + np.log2(draws.n_items))
+    info = VISetsInfo(n_merged_items=n_items, n_parts=len(parts), n_sets=n_sets, n_nodes=n_nodes, stopped=stopped)
     return Bound(max(value, 0.0), "set partitioning", None, info)
 
 
+def _parts(draws: PartitionDraws) -> list[Positions]:
+    """The items, dealt out one by one in an order in which similar ones are near each other, if they are many."""
+    n_parts = _n_parts(draws.n_items)
+    if n_parts == 1:
+        return [np.arange(draws.n_items)]
+    distance = squareform(1 - draws.labels_only().shared_similarity, checks=False)
+    order = leaves_list(linkage(distance, "average"))
+    return [np.sort(order[k::n_parts]) for k in range(n_parts)]
+
+
 def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
-    """Whether there are few enough items, and time for the first bounds of all sizes."""
-    n, n_ranges = draws.n_items, sum(1 for _ in _ranges(draws.n_items))
-    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n, _USUAL_STEPS))
-    return n <= _MOST_ITEMS and 3 * to_begin < seconds
+    """Whether there is time for the first bounds of all sizes, in each part."""
+    n_parts = _n_parts(draws.n_items)
+    n = -(-draws.n_items // n_parts)
+    n_ranges = sum(1 for _ in _ranges(n))
+    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n, _STEPS[0]))
+    return 3 * n_parts * to_begin < seconds
+
+
+def _n_parts(n_items: int) -> int:
+    return 1 if n_items <= _MOST_ITEMS else -(-n_items // _ITEMS_A_PART)
 
 
 def _seconds_a_bend(n_memberships: float, n_items: int) -> float:
@@ -168,14 +208,17 @@ def _as_keys(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.void]:
 class _Leaf:
     """Sets of some sizes that have all `chosen` items and else `free` ones.
 
-    Besides, a quadratic minorant of what they cost beyond their items' shares, without the term of their size; what
-    each item sees of the others (n, n), which the minorant is made for; and prices that bound it.
+    Of each cluster of the incumbent they have from `low` to `high` items. Besides, a quadratic minorant of what they
+    cost beyond their items' shares, without the term of their size; what each item sees of the others (n, n), which the
+    minorant is made for; and prices that bound it.
     """
 
     free: Positions
     chosen: Flags
     first_size: int
     last_size: int
+    low: Floats
+    high: Floats
     base: float
     linear: Floats
     quadratic: Floats
@@ -201,6 +244,26 @@ class _Leaf:
         )
 
 
+def _nearest(point: Floats, sets: npt.NDArray[np.bool_], costs: Floats, multiplicity: Integers) -> Floats:
+    """The shares (n,) nearest to a point, squares divided by multiplicities, of which no set (S, n) has above its cost.
+
+    This is Lawson and Hanson's least distance programming, by multipliers that are not negative.
+    """
+    scale = np.sqrt(multiplicity)
+    system = np.vstack([-scale[:, np.newaxis] * sets.T, sets @ point - costs])
+    target = np.append(np.zeros(scale.size), 1.0)
+    residuals = system @ nnls(system, target)[0] - target
+    return point - scale * residuals[:-1] / residuals[-1]
+
+
+class _Numbers(NamedTuple):
+    """Of a cluster's items in rows: their deviation, and a number in the middle."""
+
+    cluster: int
+    spread: float
+    middle: float
+
+
 class _SetsBound:
     """Shares of the items in the minimum, and by how much sets cost less.
 
@@ -222,7 +285,8 @@ class _SetsBound:
         self._known: set[bytes] = set()
         for label in range(int(incumbent.max()) + 1):
             self._add(incumbent == label)
-        self._duals = [1.0] * len(self.sets)
+        self._group = incumbent
+        self._n_groups = len(self.sets)
         self.loss = self._entropy + sum(self._costs)
         self._closed = _CLOSED * max(self.loss, _LEAST_LOSS)
         self._centre = np.empty(self.n)
@@ -261,6 +325,8 @@ class _SetsBound:
                 chosen=np.zeros(self.n, bool),
                 first_size=first,
                 last_size=last,
+                low=np.zeros(self._n_groups),
+                high=self._counts(everything),
                 base=0.0,
                 linear=np.empty(0),
                 quadratic=np.empty((0, 0)),
@@ -271,14 +337,12 @@ class _SetsBound:
 
     def fit(self) -> None:
         """Fit the shares to sets that cost less, until none is found."""
-        n_sets = len(self._duals)
+        n_sets = 0
         while self._descend() or len(self.sets) > n_sets:
             n_sets = len(self.sets)
             self._budget.spend(_SECONDS_A_FIT)
             sets, costs = np.array(self.sets), np.array(self._costs)
-            duals = np.append(self._duals, np.zeros(n_sets - len(self._duals)))
-            kernels.fit_shares(sets, costs, self._multiplicity, self._centre, _PULL, duals, self.shares, _SWEEPS)
-            self._duals = duals.tolist()
+            self.shares = _nearest(self._centre + self._multiplicity / _PULL, sets, costs, self._multiplicity)
             above = (sets @ self.shares - costs) / (sets @ self._multiplicity)
             self.shares -= max(above.max(), 0.0) * self._multiplicity
 
@@ -288,7 +352,7 @@ class _SetsBound:
         nearest = [self.sets[s] for s in np.argsort(room, kind="stable")[:_N_STARTS]]
         found = False
         for start in [*self._starts, *nearest]:
-            self._budget.spend(_SECONDS_A_CALL + 1e-8 * self._blocks.items.size)
+            self._budget.spend(_SECONDS_A_CALL + _SECONDS_A_MEMBER * self._blocks.items.size)
             members = start.copy()
             kernels.descend(self._blocks, self.shares, members)
             if kernels.cost(self._blocks, members) < self.shares[members].sum() - self._closed:
@@ -349,20 +413,28 @@ class _SetsBound:
         best, step, changes = -np.inf, _STEP, 0
         probed: kernels.State
         now = leaf
-        most = _CHANGES_OF_ROOT if leaf.free.size == self.n else _CHANGES
         while True:
+            box = self._box(now)
             n_chosen = int(self._multiplicity[now.chosen].sum())
-            first = max(now.first_size, n_chosen, 1)
-            last = min(now.last_size, n_chosen + int(self._multiplicity[now.free].sum()))
-            if first > last:
+            first = max(now.first_size, n_chosen + int(box.low.sum()), 1)
+            last = min(now.last_size, n_chosen + int(box.high.sum()))
+            if first > last or (box.low > box.high).any():
                 return whole, []
+            in_all = (box.low == self._counts(now.free))[box.group]
+            in_none = self._multiplicity[now.free] > box.high[box.group]
+            if (in_all & in_none).any():
+                return whole, []
+            if (in_all | in_none).any():
+                now = now.within(~(in_all | in_none), in_all, self._multiplicity)
+                good, best = now, -np.inf
+                continue
             if now.free.size == 0:
                 beyond = kernels.cost(self._blocks, now.chosen) - self.shares[now.chosen].sum()
                 if beyond + allowed * n_chosen >= 0:
                     return whole, []
                 self._add(now.chosen)
                 return whole, None
-            state, value, length = self._raise(now, first, last, n_chosen, allowed)
+            state, value, length = self._raise(now, box, first, last, n_chosen, allowed)
             prices = state.prices.astype(np.float32)
             if now.free.size == whole.free.size and value > best:
                 whole = replace(now, first_size=leaf.first_size, last_size=leaf.last_size, prices=prices)
@@ -382,19 +454,21 @@ class _SetsBound:
                 gain, missing = value - best, -value
                 good, best, probed, step = replace(now, prices=prices), value, state, _STEP
                 begun = now.free.size < self.n and short < _ENOUGH * leaf.short
-                if changes == most or (gain < _WORTH * missing if changes else begun):
+                if self._numbers(good, state).spread > _FAR * last:
+                    break
+                if changes == _CHANGES or (gain < _WORTH * missing if changes else begun):
                     break
             else:
                 good = replace(good, first_size=now.first_size, last_size=now.last_size)
                 step *= _STEP
-                if changes == most or step < _LAST_STEP:
+                if changes == _CHANGES or step < _LAST_STEP:
                     break
             changes += 1
             now = self._rebent(good, probed.means, step)
         return whole, self._branch(good, probed)
 
     def _raise(
-        self, leaf: _Leaf, first: int, last: int, n_chosen: int, allowed: float
+        self, leaf: _Leaf, box: kernels.Box, first: int, last: int, n_chosen: int, allowed: float
     ) -> tuple[kernels.State, float, float]:
         n = leaf.free.size
         multiplicity = self._multiplicity[leaf.free].astype(np.float64)
@@ -405,12 +479,50 @@ class _SetsBound:
         base = leaf.base + allowed * n_chosen
         margin = _MARGIN * self.loss
         table, length = self._blocks.table, leaf.length
-        value, length, n_steps = kernels.raise_bound(minorant, base, table, first, n_chosen, 0.0, margin, length, state)
-        self._budget.spend(_seconds_a_raise(n, n_steps))
+        for most in _STEPS:
+            value, length, n_steps = kernels.raise_bound(
+                minorant, box, base, table, first, n_chosen, 0.0, margin, length, most, state
+            )
+            self._budget.spend(_seconds_a_raise(n, n_steps))
+            if n_steps < most or value >= 0 or self._numbers(leaf, state).spread > _FAR * last:
+                break
         return state, value, length
 
+    def _counts(self, items: Positions | Flags) -> Floats:
+        """How many of some items each cluster of the incumbent has."""
+        return np.bincount(self._group[items], self._multiplicity[items], self._n_groups).astype(float)
+
+    def _box(self, leaf: _Leaf) -> kernels.Box:
+        """How many free items the sets of a leaf have of each cluster."""
+        chosen, free = self._counts(leaf.chosen), self._counts(leaf.free)
+        return kernels.Box(
+            self._group[leaf.free], np.maximum(leaf.low - chosen, 0), np.minimum(leaf.high - chosen, free)
+        )
+
+    def _numbers(self, leaf: _Leaf, state: kernels.State) -> _Numbers:
+        """The cluster of whose items rows have the most different numbers."""
+        box = self._box(leaf)
+        share = np.diagonal(state.means)
+        multiplicity = self._multiplicity[leaf.free]
+        of_group = (box.group[:, np.newaxis] == np.arange(self._n_groups)) * multiplicity[:, np.newaxis]
+        found = state.means @ of_group / np.maximum(share, _TINY)[:, np.newaxis]
+        weight = share * multiplicity / max(float(share @ multiplicity), _TINY)
+        mean = weight @ found
+        spread = np.where(box.low < box.high, np.sqrt(np.maximum(weight @ found**2 - mean**2, 0)), 0.0)
+        g = int(np.argmax(spread))
+        middle = np.clip(np.floor(mean[g]), box.low[g], max(box.high[g] - 1, box.low[g]))
+        return _Numbers(g, float(spread[g]), float(middle + self._counts(leaf.chosen)[g]))
+
     def _branch(self, leaf: _Leaf, state: kernels.State) -> list[_Leaf]:
-        """Divide a leaf by the item without which, and with which, the bound rises most."""
+        """Divide a leaf by how many items of a cluster its sets have, if rows do not agree on it; else by an item.
+
+        It is the item without which, and with which, the bound rises most.
+        """
+        numbers = self._numbers(leaf, state)
+        if numbers.spread > _SPREAD:
+            low, high = leaf.low.copy(), leaf.high.copy()
+            low[numbers.cluster], high[numbers.cluster] = numbers.middle + 1, numbers.middle
+            return [replace(leaf, high=high), replace(leaf, low=low)]
         share = np.diagonal(state.means)
         low = min(state.inside.min(), state.outside.min())
         inside, outside = np.minimum(state.inside, 0) - low, np.minimum(state.outside, 0) - low

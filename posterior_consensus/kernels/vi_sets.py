@@ -22,7 +22,6 @@ _LEAST_MEMORY = 0.15  # weight of the newest minimizer in the mean
 _FASTER, _SLOWER, _FASTEST, _SLOWEST = 1.1, 0.6, 1.5, 0.003  # of steps after success, after failures; their limits
 _FAILURES = 2
 _SHORTEST = 0.02  # of the lengths that the next steps begin with
-_STEPS = 60  # at most
 _CHECKED = 20  # steps in which the bound must rise
 _WORTH = 0.01  # by this share of what is missing
 
@@ -49,6 +48,14 @@ class Minorant(NamedTuple):
     multiplicity: np.ndarray  # (U,)
 
 
+class Box(NamedTuple):
+    """How many units of each group of items a set has, besides chosen ones."""
+
+    group: np.ndarray  # (U,), of each free item
+    low: np.ndarray  # (G,), at least
+    high: np.ndarray  # (G,), at most
+
+
 class State(NamedTuple):
     """What is known of a node."""
 
@@ -56,7 +63,7 @@ class State(NamedTuple):
     means: np.ndarray  # (U, U), of the minimizers: item j's row is the set that j would have, times j's share
     least: np.ndarray  # (M,), greatest lower bound of each size
     inside: np.ndarray  # (U,), lower bounds of the sets that have an item, whatever their size
-    outside: np.ndarray  # (U,), and of those that do not
+    outside: np.ndarray  # (U,), and of those that do not; where both are below the threshold, of some sizes
 
 
 @inner
@@ -88,33 +95,51 @@ def cost(blocks: Blocks, members: np.ndarray) -> float:
     return value + blocks.table[size]
 
 
+@inner
+def _change(blocks, b, count, item, is_member):
+    """By how much the cost of a set in one block changes if the item goes in, or out where it is a member."""
+    m = -blocks.multiplicity[item] if is_member else blocks.multiplicity[item]
+    return -blocks.weights[b] * (blocks.table[count + m] - blocks.table[count])
+
+
 @jit
 def descend(blocks: Blocks, shares: np.ndarray, members: np.ndarray) -> float:
     """Put items in or take them out, the best first, while f(S) less the shares falls; return how far it fell."""
     table, multiplicity = blocks.table, blocks.multiplicity
     counts = np.empty(blocks.weights.size, np.int64)
     size, _ = _count(blocks, members, counts)
+    changes = np.empty(members.size)
+    for i in range(members.size):
+        changes[i] = (blocks.own[i] - shares[i]) * (-1.0 if members[i] else 1.0)
+        for r in range(_begin(blocks.item_ends, i), blocks.item_ends[i]):
+            b = blocks.of_item[r]
+            changes[i] += _change(blocks, b, counts[b], i, members[i])
     fallen = 0.0
     while True:
         best, at = -_GAIN, -1
         for i in range(members.size):
             m = -multiplicity[i] if members[i] else multiplicity[i]
-            if size + m == 0:
-                continue
-            change = table[size + m] - table[size] + (blocks.own[i] - shares[i]) * (-1.0 if members[i] else 1.0)
-            for r in range(_begin(blocks.item_ends, i), blocks.item_ends[i]):
-                b = blocks.of_item[r]
-                change -= blocks.weights[b] * (table[counts[b] + m] - table[counts[b]])
-            if change < best:
-                best, at = change, i
+            if size + m > 0:
+                change = table[size + m] - table[size] + changes[i]
+                if change < best:
+                    best, at = change, i
         if at < 0:
             return fallen
         fallen += best
         m = -multiplicity[at] if members[at] else multiplicity[at]
-        members[at] = not members[at]
         size += m
+        back = -changes[at]
         for r in range(_begin(blocks.item_ends, at), blocks.item_ends[at]):
-            counts[blocks.of_item[r]] += m
+            b = blocks.of_item[r]
+            before = counts[b]
+            counts[b] += m
+            for q in range(_begin(blocks.ends, b), blocks.ends[b]):
+                i = blocks.items[q]
+                if i != at:
+                    was = _change(blocks, b, before, i, members[i])
+                    changes[i] += _change(blocks, b, counts[b], i, members[i]) - was
+        members[at] = not members[at]
+        changes[at] = back
 
 
 @jit
@@ -133,48 +158,6 @@ def share_out(blocks: Blocks, labels: np.ndarray, shares: np.ndarray) -> None:
             counts[labels[i]] += blocks.multiplicity[i]
         for i in members:
             shares[i] -= blocks.multiplicity[i] * blocks.weights[b] * np.log2(counts[labels[i]])
-
-
-@jit
-def fit_shares(
-    sets: np.ndarray,
-    costs: np.ndarray,
-    multiplicity: np.ndarray,
-    centre: np.ndarray,
-    pull: float,
-    duals: np.ndarray,
-    shares: np.ndarray,
-    n_sweeps: int,
-) -> float:
-    """Maximize the sum of shares less pull / 2 x their squared distance to a centre; no set's shares exceed its cost.
-
-    Coordinate ascent in the sets' multipliers, as Hildreth's; the squares are divided by the multiplicities. Return by
-    how much the last sweep changed a set's shares.
-    """
-    for i in range(shares.size):
-        excess = 1.0
-        for s in range(costs.size):
-            if sets[s, i]:
-                excess -= duals[s]
-        shares[i] = centre[i] + multiplicity[i] * excess / pull
-    change = np.inf
-    for _ in range(n_sweeps):
-        change = 0.0
-        for s in range(costs.size):
-            size, above = 0, -costs[s]
-            for i in range(shares.size):
-                if sets[s, i]:
-                    size += multiplicity[i]
-                    above += shares[i]
-            step = max(-duals[s], pull * above / size)
-            duals[s] += step
-            for i in range(shares.size):
-                if sets[s, i]:
-                    shares[i] -= multiplicity[i] * step / pull
-            change = max(change, abs(step) * size / pull)
-        if change < _NEGLIGIBLE:
-            break
-    return change
 
 
 @jit
@@ -245,7 +228,37 @@ def bend(
 
 
 @inner
-def _bound_rows(minorant, prices, first_extra, keys, rankings, values):
+def _take(order, begin, values, multiplicity, box, extra, low, high, taken):
+    """Write how many units of each item a cheapest choice of `extra` units has; return how many it lacks.
+
+    Items are taken in `order`, from the place `begin`: first the least number of each group, then others up to its
+    most, which `low` and `high` hold and count down. Items of infinite value are left out.
+    """
+    taken[:] = 0.0
+    left = extra
+    for r in range(begin, order.size):
+        k = order[r]
+        g = box.group[k]
+        if low[g] > 0 and values[k] < np.inf:
+            taken[k] = min(multiplicity[k], low[g])
+            low[g] -= taken[k]
+            high[g] -= taken[k]
+            left -= taken[k]
+    for r in range(begin, order.size):
+        if left <= 0:
+            break
+        k = order[r]
+        g = box.group[k]
+        if values[k] < np.inf:
+            part = min(multiplicity[k] - taken[k], high[g], left)
+            taken[k] += part
+            high[g] -= part
+            left -= part
+    return np.inf if left < 0 or low.max() > 0 else left
+
+
+@inner
+def _bound_rows(minorant, box, prices, first_extra, keys, rankings, low, high, taken, values):
     """Least cost of each item's row at each size: values[s, j] with first_extra + s units of free items."""
     linear, quadratic, multiplicity = minorant
     n = linear.size
@@ -255,59 +268,86 @@ def _bound_rows(minorant, prices, first_extra, keys, rankings, values):
         keys[j] = -np.inf
         ranking = rankings[j]
         order_anew(keys, ranking)
-        total, size, r = linear[j] - quadratic[j, j] * multiplicity[j], multiplicity[j], 1
+        total, size, needed = linear[j] - quadratic[j, j] * multiplicity[j], multiplicity[j], 0.0
+        _without(box, j, multiplicity, low, high)
+        for g in range(low.size):
+            needed += low[g]
+        taken[:] = 0.0
+        r = 1
+        while needed > 0 and r < n:
+            k = ranking[r]
+            g = box.group[k]
+            if low[g] > 0:
+                part = min(multiplicity[k], low[g])
+                taken[k] = part
+                low[g] -= part
+                high[g] -= part
+                needed -= part
+                size += part
+                total += keys[k] * part
+            r += 1
+        if needed > 0 or high[box.group[j]] < 0:
+            values[:, j] = np.inf
+            continue
+        r = 1
         for s in range(values.shape[0]):
             extra = first_extra + s
-            if extra < multiplicity[j]:
-                values[s, j] = np.inf
-                continue
-            while r < n and size + multiplicity[ranking[r]] <= extra:
-                total += keys[ranking[r]] * multiplicity[ranking[r]]
-                size += multiplicity[ranking[r]]
+            while r < n and size < extra:
+                k = ranking[r]
+                g = box.group[k]
+                part = min(multiplicity[k] - taken[k], high[g])
+                if size + part > extra:
+                    break
+                size += part
+                total += keys[k] * part
+                high[g] -= part
                 r += 1
             values[s, j] = total
-            if size < extra:
+            if size > extra:
+                values[s, j] = np.inf
+            elif size < extra:
                 values[s, j] = np.inf if r == n else total + keys[ranking[r]] * (extra - size)
 
 
 @inner
-def _bound_size(values, multiplicity, extra, ranking):
-    """Least cost of `extra` units of free items, the cheapest rows, and the costs of the last unit and of the next."""
-    n = values.size
-    order_anew(values, ranking)
-    total, size, k = 0.0, 0, 0
-    while k < n and size + multiplicity[ranking[k]] <= extra and values[ranking[k]] < np.inf:
-        total += values[ranking[k]] * multiplicity[ranking[k]]
-        size += multiplicity[ranking[k]]
-        k += 1
-    following = values[ranking[k]] if k < n else np.inf
-    if size < extra:
-        return total + following * (extra - size) if following < np.inf else np.inf, following, following
-    return total, values[ranking[k - 1]] if k > 0 else following, following
+def _without(box, j, multiplicity, low, high):
+    """The least and the most of each group, besides item j."""
+    low[:], high[:] = box.low, box.high
+    low[box.group[j]] = max(low[box.group[j]] - multiplicity[j], 0.0)
+    high[box.group[j]] -= multiplicity[j]
 
 
 @inner
-def _write_minimizer(values, rankings, ranking, multiplicity, extra, out):
+def _bound_size(values, multiplicity, box, extra, ranking, low, high, taken):
+    """Least cost of `extra` units of free items, the cheapest rows, of which it writes the units that are taken."""
+    order_anew(values, ranking)
+    low[:], high[:] = box.low, box.high
+    if _take(ranking, 0, values, multiplicity, box, extra, low, high, taken) > 0:
+        return np.inf
+    total = 0.0
+    for k in range(values.size):
+        if taken[k] > 0:
+            total += values[k] * taken[k]
+    return total
+
+
+@inner
+def _write_minimizer(rankings, rows, multiplicity, box, extra, low, high, taken, out):
     out[:] = 0.0
-    size = 0
-    for j in ranking:
-        if size >= extra:
-            return
-        share = min(1.0, (extra - size) / multiplicity[j])
-        size += multiplicity[j]
-        out[j, j] = share
-        row = multiplicity[j]
-        for r in range(1, values.size):
-            if row >= extra:
-                break
-            k = rankings[j, r]
-            out[j, k] = share * min(1.0, (extra - row) / multiplicity[k])
-            row += multiplicity[k]
+    for j in range(rows.size):
+        if rows[j] > 0:
+            share = rows[j] / multiplicity[j]
+            _without(box, j, multiplicity, low, high)
+            _take(rankings[j], 1, multiplicity, multiplicity, box, extra - multiplicity[j], low, high, taken)
+            for k in range(rows.size):
+                out[j, k] = share * taken[k] / multiplicity[k]
+            out[j, j] = share
 
 
 @jit
 def raise_bound(
     minorant: Minorant,
+    box: Box,
     base: float,
     table: np.ndarray,
     first_size: int,
@@ -315,20 +355,23 @@ def raise_bound(
     threshold: float,
     margin: float,
     length: float,
+    n_steps: int,
     state: State,
 ) -> tuple[float, float, int]:
     """Raise a node's lower bound by prices; return it, the length of steps that is apt next, and how many were made.
 
     At size m, each free item has a row of its own: the m - n_chosen free items, itself among them, that cost it least
-    under the minorant. The cheapest rows bound the size. Antisymmetric prices of pairs cancel in a set, so any are
-    valid; they move against the means' asymmetry (the volume algorithm), in steps that aim `margin` above the
-    threshold. Sizes from `first_size` whose `least` has reached the threshold count no more. It ends if all have.
+    under the minorant, as many of each group as the box allows. The cheapest rows bound the size. Antisymmetric prices
+    of pairs cancel in a set, so any are valid; they move against the means' asymmetry (the volume algorithm), in steps
+    that aim `margin` above the threshold. Sizes from `first_size` whose `least` has reached the threshold count no
+    more. It ends if all have.
     """
     prices, means, least, inside, outside = state
     n, n_sizes = inside.size, least.size
     multiplicity = minorant.multiplicity
     trial, minimizer = prices.copy(), np.empty((n, n))
-    values, keys = np.empty((n_sizes, n)), np.empty(n)
+    values, keys, taken, rows = np.empty((n_sizes, n)), np.empty(n), np.empty(n), np.empty(n)
+    low, high = np.empty(box.low.size), np.empty(box.low.size)
     rankings, orders = np.empty((n, n), np.int32), np.empty((n_sizes, n), np.int32)
     for j in range(n):
         rankings[j] = np.arange(n)
@@ -336,17 +379,18 @@ def raise_bound(
     for s in range(n_sizes):
         orders[s] = np.arange(n)
     best, failures, checked, step = -np.inf, 0, -np.inf, 0
-    for step in range(_STEPS):
-        _bound_rows(minorant, trial, first_size - n_chosen, keys, rankings, values)
+    for step in range(n_steps):
+        _bound_rows(minorant, box, trial, first_size - n_chosen, keys, rankings, low, high, taken, values)
         worst, at = np.inf, -1
         for s in range(n_sizes):
             if least[s] >= threshold:
                 continue
             extra, start = first_size + s - n_chosen, base + table[first_size + s]
-            value = start + _bound_size(values[s], multiplicity, extra, orders[s])[0]
+            value = start + _bound_size(values[s], multiplicity, box, extra, orders[s], low, high, taken)
             least[s] = max(least[s], value)
             if value < min(worst, threshold):
                 worst, at = value, s
+                rows[:] = taken
         if at < 0:
             prices[:] = trial
             return threshold, length, step + 1
@@ -360,7 +404,7 @@ def raise_bound(
             if best - checked < _WORTH * (threshold - best):
                 break
             checked = best
-        _write_minimizer(values[at], rankings, orders[at], multiplicity, first_size + at - n_chosen, minimizer)
+        _write_minimizer(rankings, rows, multiplicity, box, first_size + at - n_chosen, low, high, taken, minimizer)
         newest = max(1.0 / (step + 1), _LEAST_MEMORY)
         square = 0.0
         for j in range(n):
@@ -375,56 +419,119 @@ def raise_bound(
             for k in range(j):
                 trial[j, k] = prices[j, k] - rate * (means[j, k] - means[k, j])
                 trial[k, j] = -trial[j, k]
-    _bound_rows(minorant, prices, first_size - n_chosen, keys, rankings, values)
+    _bound_rows(minorant, box, prices, first_size - n_chosen, keys, rankings, low, high, taken, values)
     inside[:], outside[:] = np.inf, np.inf
-    for s in range(n_sizes):
+    for s in np.argsort(least):
         if least[s] < threshold:
             extra, start = first_size + s - n_chosen, base + table[first_size + s]
-            _probe(minorant, prices, values[s], rankings, orders[s], extra, start, inside, outside)
+            _probe(minorant, box, prices, values[s], rankings, orders[s], extra, start, threshold, inside, outside)
     return best, max(length, _SHORTEST), step + 1
 
 
 @inner
-def _probe(minorant, prices, values, rankings, order, extra, start, inside, outside):
+def _find_thresholds(order, begin, values, multiplicity, box, extra, low, high, taken, ends, nexts):
+    """Write two thresholds for each group: what is taken costs at most them, and what is not at least.
+
+    They are multipliers of a linear program, the lowest ones and the highest. Return those of a unit of any group.
+    """
+    n_groups = low.size
+    first_low, first_high = low.copy(), high.copy()
+    _take(order, begin, values, multiplicity, box, extra, low, high, taken)
+    last, following = np.full(n_groups, -np.inf), np.full(n_groups, np.inf)
+    end, next_ = -np.inf, np.inf
+    for r in range(begin, order.size):
+        k = order[r]
+        g = box.group[k]
+        if taken[k] > 0:
+            last[g] = values[k]
+        if taken[k] < multiplicity[k] and values[k] < following[g]:
+            following[g] = values[k]
+    for g in range(n_groups):
+        n_taken = first_high[g] - high[g]
+        if n_taken > first_low[g]:
+            end = max(end, last[g])
+        if n_taken < first_high[g]:
+            next_ = min(next_, following[g])
+    if end == -np.inf:
+        end = next_
+    if next_ == np.inf:
+        next_ = end
+    if abs(end) == np.inf:  # each group has its least and its most
+        end = next_ = 0.0
+    for g in range(n_groups):
+        n_taken = first_high[g] - high[g]
+        ends[g], nexts[g] = end, next_
+        at_low, at_high = n_taken <= first_low[g], n_taken >= first_high[g]
+        if at_low and at_high:
+            ends[g] = last[g] if last[g] > -np.inf else min(following[g], end)
+            nexts[g] = following[g] if following[g] < np.inf else max(last[g], next_)
+        elif at_low:
+            ends[g] = max(last[g], end)
+            nexts[g] = following[g] if following[g] < np.inf else max(last[g], next_)
+        elif at_high:
+            ends[g], nexts[g] = last[g], min(following[g], next_)
+    return end, next_
+
+
+@inner
+def _constant(box, extra, of_any, thresholds):
+    """The dual value of a choice of `extra` units but for what costs less than the thresholds."""
+    total = of_any * extra
+    for g in range(thresholds.size):
+        beyond = thresholds[g] - of_any
+        total += beyond * (box.low[g] if beyond > 0 else box.high[g])
+    return total
+
+
+@inner
+def _probe(minorant, box, prices, values, rankings, order, extra, start, threshold, inside, outside):
     """Lower the bounds of the sets that have an item, and of those that do not, to what they are at one size.
 
-    If it is in, each row has it instead of the last that it has; if it is out, the next one instead of it. The cheapest
-    rows cost at least `extra` times any price of a unit, and what rows cost less.
+    By duality: a row that has the item costs at least what the item costs above the threshold more, and a row without
+    it what it costs below; so do the rows of a set.
     """
     quadratic, multiplicity = minorant.quadratic, minorant.multiplicity
-    n = values.size
+    n, n_groups = values.size, box.low.size
     if extra == 0:
         for j in range(n):
             outside[j] = min(outside[j], start)
         return
-    _, last, following = _bound_size(values, multiplicity, extra, order)
-    if following == np.inf:
-        following = last
-    ends, nexts = np.empty(n), np.empty(n)
+    low, high, taken, keys = box.low.copy(), box.high.copy(), np.empty(n), np.empty(n)
+    order_anew(values, order)
+    lasts, followings = np.empty(n_groups), np.empty(n_groups)
+    if not (np.maximum(inside, outside) >= threshold).any():
+        return
+    last, following = _find_thresholds(order, 0, values, multiplicity, box, extra, low, high, taken, lasts, followings)
+    at_last, at_following = _constant(box, extra, last, lasts), _constant(box, extra, following, followings)
+    ends, nexts = np.empty((n, n_groups)), np.empty((n, n_groups))
     for k in range(n):
-        size, r = multiplicity[k], 1
-        while r < n and size + multiplicity[rankings[k, r]] <= extra:
-            size += multiplicity[rankings[k, r]]
-            r += 1
-        at_end, at_next = rankings[k, r - 1], rankings[k, min(r, n - 1)]
-        nexts[k] = -(quadratic[k, at_next] + prices[k, at_next]) if r < n else np.inf
-        ends[k] = nexts[k] if size < extra else -(quadratic[k, at_end] + prices[k, at_end])
-        if r == 1 and size >= extra:
+        if values[k] == np.inf:
+            continue
+        for j in range(n):
+            keys[j] = -(quadratic[k, j] + prices[k, j])
+        _without(box, k, multiplicity, low, high)
+        _find_thresholds(
+            rankings[k], 1, keys, multiplicity, box, extra - multiplicity[k], low, high, taken, ends[k], nexts[k]
+        )
+        if multiplicity[k] >= extra:
             ends[k] = -np.inf
     for j in range(n):
-        with_last, with_next, without_last, without_next = 0.0, 0.0, 0.0, 0.0
+        if max(inside[j], outside[j]) < threshold:
+            continue
+        g, m = box.group[j], multiplicity[j]
+        with_last, with_following, without_last, without_following = at_last, at_following, at_last, at_following
         for k in range(n):
             if k == j or values[k] == np.inf:
                 continue
-            m, key = multiplicity[k], -(quadratic[k, j] + prices[k, j])
-            has = values[k] + max(key - ends[k], 0.0) * multiplicity[j]
-            lacks = values[k] + max(nexts[k] - key, 0.0) * multiplicity[j]
-            with_last += m * min(has - last, 0.0)
-            with_next += m * min(has - following, 0.0)
-            without_last += m * min(lacks - last, 0.0)
-            without_next += m * min(lacks - following, 0.0)
-        m = multiplicity[j]
+            key, h = -(quadratic[k, j] + prices[k, j]), box.group[k]
+            has = values[k] + max(key - ends[k, g], 0.0) * m
+            lacks = values[k] + max(nexts[k, g] - key, 0.0) * m
+            with_last += multiplicity[k] * min(has - lasts[h], 0.0)
+            with_following += multiplicity[k] * min(has - followings[h], 0.0)
+            without_last += multiplicity[k] * min(lacks - lasts[h], 0.0)
+            without_following += multiplicity[k] * min(lacks - followings[h], 0.0)
         if extra >= m:
-            least = start + m * values[j] + max(with_last + (extra - m) * last, with_next + (extra - m) * following)
-            inside[j] = min(inside[j], least)
-        outside[j] = min(outside[j], start + max(without_last + extra * last, without_next + extra * following))
+            with_last += m * (values[j] - lasts[g])
+            with_following += m * (values[j] - followings[g])
+            inside[j] = min(inside[j], start + max(with_last, with_following))
+        outside[j] = min(outside[j], start + max(without_last, without_following))
