@@ -81,7 +81,7 @@ def draw_nothing(monkeypatch):
         text = html.escape(text)
         return f'<figure><img alt="{text}" src="{EMPTY}"><figcaption>{text}</figcaption></figure>'
 
-    for page in ("still", "pairs"):
+    for page in ("pairs", "still"):  # imported in this order, lest the first have the empty one for good
         monkeypatch.setattr(f"posterior_consensus.summary.report.{page}.figure", figure)
 
 

@@ -81,6 +81,9 @@ def with_decimals(table: pd.DataFrame, missing: str, separator: str = "") -> pd.
             form = f"{separator}{_form_of(str(name), values[np.isfinite(values)])}"
         elif pd.api.types.is_integer_dtype(kind) and ((of_counts := str(name).startswith(_COUNTS)) or column.hasnans):
             form = separator * of_counts
+        elif pd.api.types.is_object_dtype(kind):
+            shown.isetitem(k, column.where(column.notna(), missing))
+            continue
         else:
             continue
         shown.isetitem(k, [missing if pd.isna(value) else format(value, form) for value in column])

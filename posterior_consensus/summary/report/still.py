@@ -3,13 +3,16 @@
 import base64
 import html
 import io
+import re
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.spatial import KDTree
 
 from posterior_consensus.answers.cluster_stability import SHOWN, ClusterStability
 from posterior_consensus.answers.contrast import contrast
@@ -70,6 +73,10 @@ _HEADINGS = {  # of columns whose name is no heading
     "p_value": "p-value",
     "ari": "adjusted Rand index",
 }
+_WIDE = 6  # columns of a table that is wider than a phone
+_DPI = 130  # of figures as images
+_BYTES = np.array([1 << 16, 1 << 8, 1])  # of the number of a colour
+_NEAR = 8  # distance of a colour from the scale of similarities, of which edges are mixtures
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
@@ -196,28 +203,59 @@ def _spoken(template: str, summary: SummaryRecord) -> str:
 
 
 def figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any) -> str:
-    """Embed a plot in the page as an image, with a version for dark screens."""
-    data, caption = as_png(plot(*arguments, **options)), html.escape(text)
-    images = "".join(
-        f'<img alt="{caption}" src="data:image/png;base64,{base64.b64encode(one).decode("ascii")}" class="{kind}">'
-        for kind, one in (("light", data), ("dark", _on_dark(data, is_map=plot is plot_psm)))
-    )
-    return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
-
-
-def _on_dark(png: bytes, *, is_map: bool) -> bytes:
-    """Image for a dark background: greys are inverted, colours stay; in a map, lightness is inverted."""
+    """Embed a plot in the page as an image, with a version for dark screens; four panels are four images."""
     from PIL import Image
 
-    values = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA")).copy()
-    colour = values[..., :3].astype(np.int32)
-    lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
-    inverted = 255 - (lightest + darkest - colour if is_map else colour)
-    share = 1.0 if is_map else np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255)
-    values[..., :3] = np.rint(share * inverted + (1.0 - share) * colour)
+    axes = plot(*arguments, **options)
+    whole = Image.open(io.BytesIO(as_png(axes))).convert("RGBA")
+    words = re.split(r"(?:^| )[a-d]: ", text)[1:]
+    boxes = _quarters(whole, axes) if len(words) == 4 else []
+    parts = zip(map(whole.crop, boxes), words, strict=True) if boxes else [(whole, text)]
+    images = "".join(_image(*part, whole.width) for part in parts)
+    return f"<figure>{images}<figcaption>{html.escape(text)}</figcaption></figure>"
+
+
+def _quarters(image: Any, axes: Any) -> list[tuple[int, int, int, int]]:
+    """Boxes of four panels, cut along empty pixels left of the panels at the right, and above those below."""
+    drawn = np.asarray(image)[..., 3] > 0
+    page, (_, b, c, d) = axes[0, 0].figure.bbox, [one.get_tightbbox() for one in axes.flat]
+    corner = min(b.x0, d.x0) / page.width * image.width, (1 - max(c.y1, d.y1) / page.height) * image.height
+    gaps = [np.flatnonzero(~drawn.any(axis=axis)) for axis in (0, 1)]
+    x, y = (min(gap, key=lambda at: abs(at - end), default=0) for gap, end in zip(gaps, corner, strict=True))
+    boxes = (0, 0, x, y), (x, 0, image.width, y), (0, y, x, image.height), (x, y, image.width, image.height)
+    return list(boxes) if x and y else []
+
+
+def _image(image: Any, text: str, width: int) -> str:
+    """An image with its version for dark screens, as wide as its share of the width of a figure."""
+    return "".join(
+        f'<img alt="{html.escape(text)}" src="data:image/png;base64,{_packed(one)}" class="{kind}" '
+        f'style="--share: {image.width / width:.2%}; --wide: {image.width / _DPI:.1f}in">'
+        for kind, one in (("light", image), ("dark", _on_dark(image)))
+    )
+
+
+def _packed(image: Any) -> str:
     buffer = io.BytesIO()
-    Image.fromarray(values).quantize(method=Image.Quantize.FASTOCTREE).save(buffer, format="png", optimize=True)
-    return buffer.getvalue()
+    image.save(buffer, format="png", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _on_dark(image: Any) -> Any:
+    """Image for a dark background: greys are inverted, and so is the lightness of similarities; other colours stay."""
+    from matplotlib import colormaps
+    from PIL import Image
+
+    values = np.asarray(image).copy()
+    colour = values[..., :3].astype(np.int32)
+    codes, at = np.unique(colour @ _BYTES, return_inverse=True)
+    away, _ = KDTree(colormaps["Blues"](np.arange(256), bytes=True)[:, :3]).query(codes[:, np.newaxis] // _BYTES % 256)
+    of_scale = (away < _NEAR)[at].reshape(*colour.shape[:2], 1)
+    lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
+    inverted = 255 - np.where(of_scale, lightest + darkest - colour, colour)
+    share = np.where(of_scale, 1.0, np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255))
+    values[..., :3] = np.rint(share * inverted + (1.0 - share) * colour)
+    return Image.fromarray(values).quantize(method=Image.Quantize.FASTOCTREE)
 
 
 def table_as_html(frame: pd.DataFrame, words: Words = DRAWS) -> str:
@@ -233,7 +271,18 @@ def table_as_html(frame: pd.DataFrame, words: Words = DRAWS) -> str:
     if shown.index.nlevels == 1:
         shown.columns.name, shown.index.name = shown.index.name, None  # its name is beside those of the columns
     note = f"<p>In all rows: {html.escape(below)}.</p>" * bool(below)
-    return f'<div class="scroll" role="region" aria-label="Table" tabindex="0">{display.as_html(shown)}</div>{note}'
+    return f'<div class="scroll" role="region" aria-label="Table" tabindex="0">{_that_fits(shown)}</div>{note}'
+
+
+def _that_fits(table: pd.DataFrame) -> str:
+    """A table as HTML; the cells of a wide one have their headings, because its rows are cards on a narrow screen."""
+    markup = display.as_html(table)
+    if table.shape[1] < _WIDE:
+        return markup
+    names = [f'data-name="{html.escape(str(name))}" ' for name in table.columns]
+    head, rows = markup.replace('class="', 'class="wide ', 1).split("<tbody>")
+    first, *cells = rows.replace("<th>", f'<th data-name="{html.escape(str(table.columns.name or ""))}">').split("<td ")
+    return "".join([head, "<tbody>", first, *(f"<td {name}{cell}" for name, cell in zip(cycle(names), cells))])
 
 
 def _heading(name: str, words: Words) -> str:
