@@ -1,6 +1,7 @@
 """Sphinx configuration."""
 
 import ast
+import hashlib
 import os
 import shutil
 import sys
@@ -9,10 +10,13 @@ import tomllib
 from operator import attrgetter
 from pathlib import Path
 
+from docutils import nodes
+from PIL import Image
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 import posterior_consensus
+from posterior_consensus.summary.report.still import for_dark_screens
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
@@ -50,13 +54,13 @@ def examples():
             body = textwrap.dedent(text.split('"""', 2)[2]).strip()
             needed = [line for name, line in imports.items() if f"{name}." in body]
             question, words, *_ = ast.get_docstring(part).split("\n\n")
-            last = ast.get_source_segment(source, part.body[-1])  # plots, with what the others computed
-            shown = {"question": question, "alt": words.replace("\n", " "), "last": last}
-            found[part.name] = {"code": "\n".join([*needed, "", body]), **shown}
+            code = "\n".join([*needed, "", body])
+            found[part.name] = {"code": code, "question": question, "alt": words.replace("\n", " ")}
     return found
 
 
 FIGURES = examples()
+BROAD, MANY = 8, 4  # inches of a picture, and columns of a table, that do not fit on a phone
 
 project = "posterior_consensus"
 author = "The posterior_consensus developers"
@@ -139,7 +143,7 @@ bibtex_reference_style = "author_year"
 plot_formats = [("png", 150), ("small.png", 80)]  # small ones for the gallery
 plot_html_show_formats = plot_html_show_source_link = plot_include_source = False
 plot_pre_code = ""  # examples import what they need
-plot_rcparams = {"figure.facecolor": "white", "savefig.facecolor": "auto", "savefig.bbox": "tight"}
+plot_rcparams = {"figure.facecolor": "white", "savefig.transparent": True, "savefig.bbox": "tight"}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: | {2,5}\.\.\.: "
 copybutton_prompt_is_regexp = True
@@ -163,12 +167,45 @@ class Figures(SphinxDirective):
                 ":link-type: ref",
                 ":class-card: figure-card",
             ]
-            for number, page in enumerate(("light", "dark"), 1):
-                image = drawn / f"posterior_consensus-{name.replace('.', '-')}-{number}.small.png"
-                cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {figure['alt']}"]
-                cards += [f":class: only-{page}", "```"]
+            image = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.small.png"
+            cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {figure['alt']}", "```"]
             cards += ["", f"`{shown}`", ":::"]
         return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
+
+
+def suit_dark_screens(app, page):
+    """Put a version for dark screens beside each picture, and mark those of panels too many for a phone."""
+    folder, source = Path(app.doctreedir).parent / "dark", Path(app.env.doc2path(app.env.docname))
+    folder.mkdir(exist_ok=True)
+    for node in list(page.findall(nodes.image)):
+        file = Path(app.env.relfn2path(node["uri"])[1])
+        if file.suffix != ".png":
+            continue
+        dark = folder / f"{hashlib.sha256(file.read_bytes()).hexdigest()}.png"
+        picture = Image.open(file)
+        if not dark.exists():
+            for_dark_screens(picture.convert("RGBA")).save(dark)
+        if picture.width > BROAD * picture.info.get("dpi", (100,))[0]:
+            node["classes"].append("broad")
+        twin = node.deepcopy()
+        twin["uri"] = os.path.relpath(dark, source.parent)
+        node["classes"].append("only-light")
+        twin["classes"].append("only-dark")
+        node.parent.insert(node.parent.index(node) + 1, twin)
+
+
+def suit_phones(app, page):
+    """Repeat the headings of tables of many columns in their cells: on a phone, a row is a card."""
+    for table in page.findall(nodes.table):
+        head, *rows = table.findall(nodes.row)
+        if len(head) < MANY or not table.next_node(nodes.thead):
+            continue
+        table["classes"].append("cards")
+        for row in rows:
+            for cell, heading in zip(row, head, strict=True):
+                if cell.children and heading.children:
+                    words = (word.deepcopy() for word in heading[0].children)
+                    cell[0].insert(0, nodes.inline("", "", *words, classes=["of-column"]))
 
 
 def put_version(app, page, source):
@@ -223,6 +260,8 @@ def write_notebooks(app, error):
 def setup(app):
     app.add_directive("figures", Figures)
     app.connect("source-read", put_version)
+    app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
+    app.connect("doctree-read", suit_phones)
     app.connect("missing-reference", link_by_name)
     if repository:
         app.connect("html-page-context", link_sources, priority=501)  # the theme then makes its buttons

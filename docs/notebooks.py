@@ -19,6 +19,9 @@ from nbformat.v4 import new_code_cell
 HERE = Path(__file__).parent
 TUTORIALS = HERE / "tutorials"
 KEPT = HERE / "_build" / "tutorials"
+FIRST = """import matplotlib
+matplotlib.rcParams.update({f"{part}.facecolor": "#ffffff00" for part in ("figure", "axes")})  # as pages are
+%reset -f"""
 FIGURE = re.compile(r"^# Figure: (.*\n(?:# .*\n)*)", re.MULTILINE)  # alternative text of a cell's pictures
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation
 _LONG = 40  # lines of a value
@@ -46,7 +49,7 @@ def run(text):
     if kept.exists():
         return nbformat.read(kept, 4)
     notebook = jupytext.reads(text, fmt="py:percent")
-    notebook.cells.insert(0, new_code_cell("%reset -f"))
+    notebook.cells.insert(0, new_code_cell(FIRST))
     client = NotebookClient(notebook, km=process(), timeout=300)
     client.execute()
     client.kc.stop_channels()

@@ -32,7 +32,7 @@ def figures(text, folder):
             return block[0]
         words, count = " ".join(content.split()), count + 1
         file = folder / f"{count}.png"
-        plt.figure(made.pop(0)).savefig(file, dpi=150)
+        plt.figure(made.pop(0)).savefig(file, dpi=150, transparent=True)
         if not made:
             plt.close("all")
         return f"![{words}]({file})"

@@ -82,7 +82,7 @@ def with_decimals(table: pd.DataFrame, missing: str, separator: str = "") -> pd.
         elif pd.api.types.is_integer_dtype(kind) and ((of_counts := str(name).startswith(_COUNTS)) or column.hasnans):
             form = separator * of_counts
         elif pd.api.types.is_object_dtype(kind):
-            shown.isetitem(k, column.where(column.notna(), missing))
+            shown.isetitem(k, column.where(column.notna(), missing).array)
             continue
         else:
             continue
@@ -116,6 +116,11 @@ def as_html(table: pd.DataFrame, *, index: bool = True, index_names: bool = True
     before, *cells = rest.split("<td>")
     body = "".join([before, *(_aligned("td", *one) for one in zip(cells, cycle(sides), strict=False))])
     return f"{head}</tr>{body}"
+
+
+def coded(text: str) -> str:
+    """A text as HTML, with code between backticks."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text))
 
 
 def _aligned(tag: str, cell: str, side: str) -> str:
@@ -423,7 +428,7 @@ class Shown:
         title, named, table = self._parts()
         left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(value)}</td></tr>" for name, value in named
+            f"<tr><th {left}>{html.escape(name)}</th><td {left}>{coded(value)}</td></tr>" for name, value in named
         )
         body = more = ""
         if table is not None:

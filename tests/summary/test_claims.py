@@ -11,8 +11,8 @@ import posterior_consensus as pc
 from posterior_consensus.answers.modes import FEWEST
 from posterior_consensus.kernels import components
 from posterior_consensus.results import display
+from posterior_consensus.results.display import coded
 from posterior_consensus.summary import about_draws, about_pairs, claims
-from posterior_consensus.summary.report.page import coded
 from tests import reference
 from tests.helpers import keeps, random_scored_pairs
 

@@ -266,7 +266,7 @@ def test_items_are_listed_by_margin_without_columns_of_one_value(summary):
 
 def test_still_figures_of_dark_screens_keep_colours_and_turn_greys_and_similarities():
     def changed(*colour):
-        return still._on_dark(Image.new("RGBA", (4, 4), colour)).convert("RGBA").getpixel((0, 0))
+        return still.for_dark_screens(Image.new("RGBA", (4, 4), colour)).convert("RGBA").getpixel((0, 0))
 
     yellow = (221, 204, 119, 255)
     assert changed(30, 30, 30, 255) == (225, 225, 225, 255) and changed(*yellow) == yellow

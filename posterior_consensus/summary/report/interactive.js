@@ -483,8 +483,9 @@ const look = (() => {
     const from = state.page * ROWS, rows = listed.slice(from, from + ROWS);
     $("table").tBodies[0].replaceChildren(...rows.map(i => {
       const line = element("tr", "", { className: state.selected.includes(i) ? "selected" : "" });
-      columns.forEach(([, get], k) => {
+      columns.forEach(([name, get], k) => {
         const cell = element("td", "");
+        cell.dataset.name = name;
         if (k === 0) cell.append(button(i, "", `row ${i}`));
         else cell.textContent = typeof get(i) === "string" ? get(i) : text(get(i));
         if (k === 1) cell.prepend(swatch(label(i)));

@@ -97,23 +97,18 @@ def _long(frame: pd.DataFrame) -> str:
 
 def findings_as_html(claims: Iterable[Claim]) -> str:
     """Findings as a list; empty if there are none."""
-    said = "".join(f"<li>{coded(one)}</li>" for claim in claims for one in claim.with_advice)
+    said = "".join(f"<li>{display.coded(one)}</li>" for claim in claims for one in claim.with_advice)
     return f"<ul>{said}</ul>" if said else ""
 
 
 def _verdict(claim: Claim, status: str) -> str:
     """The verdict on chains or runs, in the colour of their status."""
-    return f'<p class="verdict {status}">{coded(" ".join(claim.with_advice))}</p>'
+    return f'<p class="verdict {status}">{display.coded(" ".join(claim.with_advice))}</p>'
 
 
 def methods_as_html(summary: HasClaims) -> str:
     """The text for a paper."""
     return f"<pre>{html.escape(summary.methods_text())}</pre>"
-
-
-def coded(text: str) -> str:
-    """A text as HTML, with code between backticks."""
-    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text))
 
 
 def _head(summary: SummaryRecord) -> str:
@@ -172,7 +167,8 @@ def whole_page(
         f"<title>{html.escape(title)}</title><style>{_text_of('report.css')}</style></head>\n<body>\n"
         '<a class="skip" href="#result">Skip to the result</a>\n'
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n<main id="result" tabindex="-1">\n'
-        f"<h1>{html.escape(title)}</h1>\n{top}\n<p>{coded(head)}</p><p>Date: {_date()}. Random seed: {seeded}.</p>\n"
+        f"<h1>{html.escape(title)}</h1>\n{top}\n<p>{display.coded(head)}</p>"
+        f"<p>Date: {_date()}. Random seed: {seeded}.</p>\n"
         f"{shown}\n</main>\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
     )
 

@@ -17,7 +17,7 @@ from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.runtime.aliases import Floats
 from posterior_consensus.summary.about_pairs import claims_of
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.report.page import TIME, coded, findings_as_html, methods_as_html, whole_page
+from posterior_consensus.summary.report.page import TIME, findings_as_html, methods_as_html, whole_page
 from posterior_consensus.summary.report.still import figure, folded, table_as_html
 
 _MOST_COMPONENTS, _MOST_OPEN = 40, 8  # components listed, and unfolded
@@ -51,7 +51,7 @@ def pairs_page(summary: PairsRecord) -> str:
         "For the section on methods": methods_as_html(summary),
         TIME: table_as_html(pd.DataFrame({"seconds": summary.seconds})),
     }
-    top = f'<p class="verdict">{coded(" ".join(verdict.with_advice))}</p>'
+    top = f'<p class="verdict">{display.coded(" ".join(verdict.with_advice))}</p>'
     top += figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel))
     return whole_page(
         title, top, " ".join(first), summary.seed, {name: body for name, body in sections.items() if body}, None

@@ -221,7 +221,7 @@ def _quarters(image: Any, axes: Any) -> list[tuple[int, int, int, int]]:
     page, (_, b, c, d) = axes[0, 0].figure.bbox, [one.get_tightbbox() for one in axes.flat]
     corner = min(b.x0, d.x0) / page.width * image.width, (1 - max(c.y1, d.y1) / page.height) * image.height
     gaps = [np.flatnonzero(~drawn.any(axis=axis)) for axis in (0, 1)]
-    x, y = (min(gap, key=lambda at: abs(at - end), default=0) for gap, end in zip(gaps, corner, strict=True))
+    x, y = (min(gap.tolist(), key=lambda at: abs(at - end), default=0) for gap, end in zip(gaps, corner, strict=True))
     boxes = (0, 0, x, y), (x, 0, image.width, y), (0, y, x, image.height), (x, y, image.width, image.height)
     return list(boxes) if x and y else []
 
@@ -229,19 +229,19 @@ def _quarters(image: Any, axes: Any) -> list[tuple[int, int, int, int]]:
 def _image(image: Any, text: str, width: int) -> str:
     """An image with its version for dark screens, as wide as its share of the width of a figure."""
     return "".join(
-        f'<img alt="{html.escape(text)}" src="data:image/png;base64,{_packed(one)}" class="{kind}" '
+        f'<img alt="{html.escape(text)}" src="data:image/png;base64,{_in_base64(one)}" class="{kind}" '
         f'style="--share: {image.width / width:.2%}; --wide: {image.width / _DPI:.1f}in">'
-        for kind, one in (("light", image), ("dark", _on_dark(image)))
+        for kind, one in (("light", image), ("dark", for_dark_screens(image)))
     )
 
 
-def _packed(image: Any) -> str:
+def _in_base64(image: Any) -> str:
     buffer = io.BytesIO()
     image.save(buffer, format="png", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def _on_dark(image: Any) -> Any:
+def for_dark_screens(image: Any) -> Any:
     """Image for a dark background: greys are inverted, and so is the lightness of similarities; other colours stay."""
     from matplotlib import colormaps
     from PIL import Image
@@ -279,10 +279,11 @@ def _that_fits(table: pd.DataFrame) -> str:
     markup = display.as_html(table)
     if table.shape[1] < _WIDE:
         return markup
-    names = [f'data-name="{html.escape(str(name))}" ' for name in table.columns]
-    head, rows = markup.replace('class="', 'class="wide ', 1).split("<tbody>")
-    first, *cells = rows.replace("<th>", f'<th data-name="{html.escape(str(table.columns.name or ""))}">').split("<td ")
-    return "".join([head, "<tbody>", first, *(f"<td {name}{cell}" for name, cell in zip(cycle(names), cells))])
+    of_rows = "" if table.columns.name is None else table.columns.name
+    of_rows, *names = (f'data-name="{html.escape(str(name))}"' for name in (of_rows, *table.columns))
+    head, rows = markup.replace('class="', 'class="wide cards ', 1).split("<tbody>")
+    first, *cells = rows.replace("<th>", f"<th {of_rows}>").split("<td ")
+    return "".join([head, "<tbody>", first, *(f"<td {name} {cell}" for name, cell in zip(cycle(names), cells))])
 
 
 def _heading(name: str, words: Words) -> str:
