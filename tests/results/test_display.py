@@ -83,9 +83,10 @@ def test_a_number_is_never_on_the_other_side_of_its_limit(value, limit, form, wo
     assert display.apart_from(value, limit, form) == words
 
 
-def test_a_missing_integer_is_named_like_other_missing_values():
+def test_a_missing_integer_or_name_is_shown_like_other_missing_values():
     table = pd.DataFrame({"n_runs": pd.array([1200, None], "Int64"), "year": pd.array([1987, None], "Int64")})
-    assert display.with_decimals(table, "-", ",").values.tolist() == [["1,200", "1987"], ["-", "-"]]
+    table["joined_with"] = pd.Series([3, None], dtype=object)
+    assert display.with_decimals(table, "-", ",").values.tolist() == [["1,200", "1987", 3], ["-", "-", "-"]]
 
 
 @pytest.mark.parametrize(

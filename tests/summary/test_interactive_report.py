@@ -264,6 +264,13 @@ def test_items_are_listed_by_margin_without_columns_of_one_value(summary):
     assert "In all rows" not in still.table_as_html(table.head(1))
 
 
+def test_cells_of_a_wide_table_have_their_headings():
+    table = pd.DataFrame([range(6), range(1, 7)], pd.Index([4, 5], name="item"), [*"abcde", "<f>"])
+    names = re.findall('data-name="([^"]*)"', still.table_as_html(table))
+    assert names == 2 * ["item", *"abcde", "&lt;f&gt;"]
+    assert "data-name" not in still.table_as_html(table.iloc[:, :5])
+
+
 def test_still_figures_of_dark_screens_keep_colours_and_turn_greys_and_similarities():
     def changed(*colour):
         return still.for_dark_screens(Image.new("RGBA", (4, 4), colour)).convert("RGBA").getpixel((0, 0))
