@@ -60,7 +60,7 @@ def examples():
 
 
 FIGURES = examples()
-BROAD, MANY = 8, 4  # inches of a picture, and columns of a table, that do not fit on a phone
+BROAD, MANY = 8, 3  # inches of a picture, and columns of a table, that do not fit on a phone
 
 project = "posterior_consensus"
 author = "The posterior_consensus developers"
@@ -195,15 +195,15 @@ def suit_dark_screens(app, page):
 
 
 def suit_phones(app, page):
-    """Repeat the headings of tables of many columns in their cells: on a phone, a row is a card."""
+    """Repeat the headings of tables of many columns, or with formulas, in their cells: on a phone, a row is a card."""
     for table in page.findall(nodes.table):
         head, *rows = table.findall(nodes.row)
-        if len(head) < MANY or not table.next_node(nodes.thead):
+        if not table.next_node(nodes.thead) or (len(head) < MANY and not table.next_node(nodes.math)):
             continue
         table["classes"].append("cards")
         for row in rows:
             for cell, heading in zip(row, head, strict=True):
-                if cell.children and heading.children:
+                if cell.astext() and heading.astext():
                     words = (word.deepcopy() for word in heading[0].children)
                     cell[0].insert(0, nodes.inline("", "", *words, classes=["of-column"]))
 

@@ -73,7 +73,7 @@ _HEADINGS = {  # of columns whose name is no heading
     "p_value": "p-value",
     "ari": "adjusted Rand index",
 }
-_WIDE = 6  # columns of a table that is wider than a phone
+_WIDE = 30  # letters of the longest words of all columns of a table, from which it is wider than a phone
 _DPI = 130  # of figures as images
 _BYTES = np.array([1 << 16, 1 << 8, 1])  # of the number of a colour
 _NEAR = 8  # distance of a colour from the scale of similarities, of which edges are mixtures
@@ -276,8 +276,8 @@ def table_as_html(frame: pd.DataFrame, words: Words = DRAWS) -> str:
 
 def _that_fits(table: pd.DataFrame) -> str:
     """A table as HTML; the cells of a wide one have their headings, because its rows are cards on a narrow screen."""
-    markup = display.as_html(table)
-    if table.shape[1] < _WIDE:
+    markup, columns = display.as_html(table), display.with_decimals(table, "-", ",").items()
+    if sum(max(map(len, " ".join(map(str, [name, *column])).split())) for name, column in columns) <= _WIDE:
         return markup
     of_rows = "" if table.columns.name is None else table.columns.name
     of_rows, *names = (f'data-name="{html.escape(str(name))}"' for name in (of_rows, *table.columns))
