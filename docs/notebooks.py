@@ -19,8 +19,13 @@ from nbformat.v4 import new_code_cell
 HERE = Path(__file__).parent
 TUTORIALS = HERE / "tutorials"
 KEPT = HERE / "_build" / "tutorials"
-FIRST = """import matplotlib
-matplotlib.rcParams.update({f"{part}.facecolor": "#ffffff00" for part in ("figure", "axes")})  # as pages are
+FIRST = """import matplotlib.pyplot  # it sets what the last line replaces
+from matplotlib.figure import Figure
+def on_page(figure):
+    from io import BytesIO
+    figure.savefig(file := BytesIO(), format="png", bbox_inches="tight", transparent=True)
+    return file.getvalue()
+get_ipython().display_formatter.formatters["image/png"].for_type(Figure, on_page)
 %reset -f"""
 FIGURE = re.compile(r"^# Figure: (.*\n(?:# .*\n)*)", re.MULTILINE)  # alternative text of a cell's pictures
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation

@@ -282,6 +282,9 @@ def test_still_figures_of_dark_screens_keep_colours_and_turn_greys_and_similarit
     assert changed(255, 255, 255, 0)[3] == 0
     navy, white = (8, 48, 107, 255), (247, 251, 255, 255)
     assert min(changed(*navy)) > 100 and max(changed(*white)[:3]) < 10
+    bar = Image.new("RGBA", (30, 30), yellow)
+    bar.putpixel((15, 15), (30, 30, 30, 255))  # a word on it
+    assert still.for_dark_screens(bar).convert("RGBA").getpixel((15, 15)) == (30, 30, 30, 255)
 
 
 def test_findings_name_no_function(summary):

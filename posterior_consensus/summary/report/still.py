@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.ndimage import uniform_filter
 from scipy.spatial import KDTree
 
 from posterior_consensus.answers.cluster_stability import SHOWN, ClusterStability
@@ -77,6 +78,7 @@ _WIDE = 30  # letters of the longest words of all columns of a table, from which
 _DPI = 130  # of figures as images
 _BYTES = np.array([1 << 16, 1 << 8, 1])  # of the number of a colour
 _NEAR = 8  # distance of a colour from the scale of similarities, of which edges are mixtures
+_AROUND = 9  # pixels of the square that shows whether words are on a colour
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
@@ -242,18 +244,22 @@ def _in_base64(image: Any) -> str:
 
 
 def for_dark_screens(image: Any) -> Any:
-    """Image for a dark background: greys are inverted, and so is the lightness of similarities; other colours stay."""
+    """Image for a dark background: similarities are inverted in lightness, and greys unless they are on a colour."""
     from matplotlib import colormaps
     from PIL import Image
 
     values = np.asarray(image).copy()
     colour = values[..., :3].astype(np.int32)
     codes, at = np.unique(colour @ _BYTES, return_inverse=True)
-    away, _ = KDTree(colormaps["Blues"](np.arange(256), bytes=True)[:, :3]).query(codes[:, np.newaxis] // _BYTES % 256)
-    of_scale = (away < _NEAR)[at].reshape(*colour.shape[:2], 1)
+    apart, _ = KDTree(colormaps["Blues"](np.arange(256), bytes=True)[:, :3]).query(codes[:, np.newaxis] // _BYTES % 256)
+    of_scale = (apart < _NEAR)[at].reshape(*colour.shape[:2], 1)
     lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
     inverted = 255 - np.where(of_scale, lightest + darkest - colour, colour)
-    share = np.where(of_scale, 1.0, np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255))
+    share = np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255)
+    coloured = (share < 0.5) & (values[..., 3:] == 255) & ~of_scale
+    of_page = (values[..., 3:] == 0) | (darkest == 255) | of_scale
+    near, away = (uniform_filter(one[..., 0].astype(np.float32), _AROUND) for one in (coloured, of_page))
+    share = np.where(of_scale, 1.0, np.where((near > 4 * away)[..., np.newaxis], 0.0, share))
     values[..., :3] = np.rint(share * inverted + (1.0 - share) * colour)
     return Image.fromarray(values).quantize(method=Image.Quantize.FASTOCTREE)
 
