@@ -93,6 +93,7 @@ async def walked(browser, address, names):
         name = names.pop()
         await tab.set_viewport_size({"width": WIDTHS[0], "height": 800})
         await tab.goto(f"{address}/{name}", wait_until="load")
+        await tab.add_style_tag(content="* { transition: none !important; }")  # lest colours be those in between
         faults += [(name, fault) for fault in await tab.evaluate(FOUND)]
         for width in WIDTHS:
             await tab.set_viewport_size({"width": width, "height": 800})
