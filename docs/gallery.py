@@ -79,7 +79,7 @@ def plot_n_clusters():
 def LossPath():
     """Does the clustering depend on the threshold?
 
-    Number of clusters by pair threshold tau, thick where the partition does not change, with 0.5 marked.
+    Number of clusters by pair threshold, thick where the partition does not change, with 0.5 marked.
     """
     path = pc.loss_path(pc.load_example("galaxies"), loss="binder", random_seed=1)
     path.plot()
@@ -193,7 +193,8 @@ def ClusterSummary():
     """
     irises = pc.load_example("iris")
     partial = pc.partial_partition(irises, 0.5, random_seed=1)
-    parameters = pc.cluster_summary(irises, partial, first_label=0, mu=irises["posterior"]["mu"])
+    mu = irises["posterior"]["mu"].assign_attrs(units="standard deviations")
+    parameters = pc.cluster_summary(irises, partial, first_label=0, mu=mu)
     parameters.plot()
 
 
@@ -264,7 +265,7 @@ def plot_items_map():
 
 
 def ClusterMerges():
-    """Which clusters are hardly apart?
+    """Which clusters can be merged at little cost?
 
     Tree of the six clusters, which merge at the expected VI of the partition that is left.
     """

@@ -218,9 +218,9 @@ def _columns_of_partitions(partitions: Any) -> _Columns:
     if isinstance(partitions, CredibleBall):
         ball = partitions
         partitions = {
-            "upper vertical": ball.upper_vertical[0],
+            "fewest clusters": ball.upper_vertical[0],
             "partition": ball.partition,
-            "lower vertical": ball.lower_vertical[0],
+            "most clusters": ball.lower_vertical[0],
         }
     if isinstance(partitions, Particles):
         weights = partitions.weights.values

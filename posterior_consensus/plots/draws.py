@@ -21,7 +21,7 @@ from posterior_consensus.plots.colours import (
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import quantity, short_name_of
+from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
@@ -313,7 +313,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     Notes
     -----
     In this decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072, peaks of the density
-    are at the top right. Modes are numbered at their score and their loss to the nearest mode of higher score, the
+    are at the top right. Modes, with their weights, are numbered at their score and their loss to the nearest mode of higher score, the
     highest at the top. They are searched among all partitions, so their score can exceed the score of any draw.
     Dotted lines are the scores at which credible sets begin.
 
@@ -327,14 +327,15 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
     scores, words = density.scores.values, density.words
     ax.scatter(scores, density.to_higher.values, s=12, color=NEUTRAL, linewidths=0)
-    marked = own_in(density.modes, "score").values
+    marked, weights = (own_in(density.modes, name).values for name in ("score", "weight"))
     losses = np.asarray(partition_loss(density.modes.values, loss=density.loss))
     heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
     ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=ink(), linewidths=1.5)
     for mode, place in enumerate(zip(marked, heights, strict=True)):
         named: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small"}
-        ax.annotate(f"mode {mode}", place, (-7, 0), **named)
-    away = f"{short_name_of(density.loss)} to the nearest\n{words.draw} of higher score"
+        named["bbox"] = grammar.behind_names(ax)
+        ax.annotate(f"mode {mode} (weight {weights[mode]:.2f})", place, (-7, 0), **named)
+    away = f"{short_name_of(density.loss)} to the nearest {words.draw}\n(diamond: mode) of higher score"
     near = f"score of a {words.draw} (the more {words.draws} near it, the higher)"
     ax.set(xlabel=near, ylabel=grammar.axis_label(away, density.loss.unit))
     highest = max(heights.max(), density.to_higher.values.max())
@@ -342,9 +343,9 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     for prob, at in zip(_PROBS, (1.0, 0.93), strict=True):  # names at two heights, as the scores can be near
         least = density.least_score(prob)
         if np.isfinite(least):
-            grammar.mark_limit(ax, least, f"{prob:.0%} set", at=at)
+            grammar.mark_limit(ax, least, f"{prob:.0%} credible set", at=at)
     if heights.size > 1:
-        apart = quantity(float(np.sort(heights)[:-1].min()), density.loss.unit, 2)
+        apart = grammar.in_digits(float(np.sort(heights)[:-1].min()), 2, density.loss.unit)
         grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{apart} apart")
     else:
         grammar.say(ax, "one mode (diamond)")

@@ -83,10 +83,11 @@ def _alike_in_words(views: ExpertViews, sizes: list[int]) -> str:
         return f"one view, of {counted(sizes[0], 'cluster')}"
     pairs = np.triu_indices(len(sizes), 1)
     alike = 1.0 - np.asarray(partition_loss(views.labels.values, loss="one_minus_ari"))[pairs]
+    first = f"{alike[0]:.2f}".replace("-", "\N{MINUS SIGN}")
     if len(sizes) == 2 and alike[0] <= 0:
-        return f"the two views have nothing in common beyond chance: adjusted Rand index {alike[0]:.2f}"
+        return f"the two views have nothing in common beyond chance: adjusted Rand index {first}"
     if len(sizes) == 2:
-        return f"adjusted Rand index of the two views: {alike[0]:.2f} (by chance: 0)"
+        return f"adjusted Rand index of the two views: {first} (by chance: 0)"
     at = int(alike.argmax())
     which = f"{pairs[0][at]} and {pairs[1][at]}"
     return f"most alike are the views {which}: adjusted Rand index {alike[at]:.2f} (by chance: 0)"

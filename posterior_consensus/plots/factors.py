@@ -8,7 +8,7 @@ from posterior_consensus.layers.factors import FactorComparison
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import BARS, check_matplotlib, ink
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import listed, quantity, short_name_of
+from posterior_consensus.results.display import listed, short_name_of
 
 _ROOM = 0.6  # above the first row and below the last
 _BAR = 0.5  # height of a bar
@@ -60,7 +60,7 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
             name = label if tested else None
             ax.plot(table[value][some], at[some], "o", color=ink(), markerfacecolor=face, label=name, zorder=3)
     names = frame.short_names(table.index, frame.LONGEST)
-    p_values = ["" if np.isnan(p) else f"\np = {p:.2g}" for p in table["p_value"]]
+    p_values = ["" if np.isnan(p) else f"\np = {p:.3f}".replace("= 0.000", "< 0.001") for p in table["p_value"]]
     frame.set_ticks(ax, "y", at, [f"{name}{p}" for name, p in zip(names, p_values, strict=True)])
     label = grammar.axis_label(f"mean {short_name_of(factors.loss)}", factors.loss.unit)
     less = ",\nless that of two runs of one setting" if tested else ""
@@ -84,6 +84,6 @@ def _finding(factors: FactorComparison, matter: pd.DataFrame, *, tested: bool) -
         return "no setting has several runs, so no factor is tested"
     if not len(matter):
         return "no factor is shown to change partitions"
-    excess = quantity(float(matter["excess"].iloc[0]), factors.loss.unit, 2)
+    excess = grammar.in_digits(float(matter["excess"].iloc[0]), 2, factors.loss.unit)
     others = f"; also {listed(matter.index[1:].tolist(), 3)}" if len(matter) > 1 else "; no other factor is"
     return f"'{matter.index[0]}' is shown to change partitions, by {excess} more than another run{others}"

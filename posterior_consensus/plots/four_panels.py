@@ -124,7 +124,7 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
     above.set_xlabel("number of clusters")
     above.spines[:].set_visible(False)
     above.tick_params(length=0)
-    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold tau", ylabel="expected share of pairs")
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold", ylabel="expected share of pairs")
     mark_limit(ax, tau, f"threshold: {tau:.3g}", at=0.0)
     if (here := np.flatnonzero(np.isclose(at, tau))).size:
         shares = (f"{name} {float(table[name][here[0]]):.2f}" for name in ("precision", "recall"))

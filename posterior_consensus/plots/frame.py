@@ -51,8 +51,7 @@ MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
 _STEPS = (1, 2, 5)  # times powers of ten: steps between named items, and counts at ticks
-_LINE, _MOST_LINES = 1.6, 3  # height of a name in its font, and names above each other
-_ABOVE = 5.0  # points from a height to its name
+_FARTHEST_NAME = 24.0  # points from an item to the middle of its name
 _TICKS_APART = 0.12  # least share of the axis between ticks of counts
 
 
@@ -88,8 +87,9 @@ def grid_axes(
 ) -> Grid:
     """The user's array of axes, or axes of a new figure of `figsize`, by default `width` x `height` inches.
 
-    `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right. Two
-    axes beside each other are below each other if the user's figure has no room for the usual ones.
+    `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right, and
+    their labels are in lines that the figure holds. Two axes beside each other are below each other if the user's
+    figure has no room for the usual ones.
     Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
     check_matplotlib()
@@ -118,6 +118,8 @@ def grid_axes(
         if not isinstance(ax, Axes):
             raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
         ax.spines[["top", "right"]].set_visible(False)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.label.set_wrap(True)
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
     return grid.reshape(n_rows, n_columns)
@@ -194,6 +196,8 @@ def fit_labels(axes: Grid) -> None:
         for ax in figure.findobj(Axes)
         for text, side in ((ax.xaxis.label, "width"), (ax.yaxis.label, "height"), (ax.title, "width"))
     ]
+    for text, *_ in labels:
+        text.set_wrap(False)  # lines that the axes hold, not the figure
     titles = {ax.title for _, ax, _ in labels}  # whose lines have no meaning
     given = [
         [" ".join(text.get_text().split())] if text in titles else text.get_text().split("\n") for text, *_ in labels
@@ -307,7 +311,7 @@ def label_clusters(ax: Axes, sides: str, sizes: Positions, names: list[str], by:
     centres = np.cumsum(sizes) - (sizes + 1) / 2
     shown, length = short_names(names, 12), length_of(ax, sides)
     places = (centres + 0.5) / sizes.sum() * length
-    apart = _moved_apart(places, _rooms(shown), length)
+    apart = _moved_apart(places, rooms_of(shown), length)
     named = list(range(sizes.size))
     if np.abs(apart - places).max() > _MOST_MOVED or apart[-1] > length:
         named, apart = with_room(places, shown, np.argsort(-sizes, kind="stable")), places
@@ -319,7 +323,7 @@ def label_clusters(ax: Axes, sides: str, sizes: Positions, names: list[str], by:
 
 def with_room(places: Floats, names: list[str], order: Iterable[int]) -> list[int]:
     """Names, at positions in points, that are readable without overlap, chosen in `order`."""
-    rooms = _rooms(names)
+    rooms = rooms_of(names)
     named = list[int]()
     for k in order:
         if np.all(np.abs(places[named] - places[k]) >= (rooms[named] + rooms[k]) / 2):
@@ -327,23 +331,21 @@ def with_room(places: Floats, names: list[str], order: Iterable[int]) -> list[in
     return sorted(named)
 
 
-def stacked(places: Floats, heights: Floats, names: Sequence[str]) -> Floats:
-    """Points from heights up to names without overlap, at positions in points and in the order of their importance.
+def side_by_side(places: Floats, names: Sequence[str], length: float) -> tuple[list[int], Floats]:
+    """Names, in the order of their importance, that are readable next to each other near their positions in points.
 
-    It is NaN for names without room within a few lines.
+    Return which they are, from left to right, and the positions of their middles.
     """
-    found, rooms, line = np.full(len(names), np.nan), _rooms(names), _LINE * font_of_names()
+    named, middles, rooms = list[int](), np.empty(0), rooms_of(names)
     for k in range(len(names)):
-        near = (heights + found)[:k][np.abs(places[:k] - places[k]) < (rooms[:k] + rooms[k]) / 2]
-        at = heights[k] + _ABOVE
-        for other in np.sort(near[np.isfinite(near)]):
-            at = other + line if abs(other - at) < line else at
-        if at - heights[k] < _MOST_LINES * line:
-            found[k] = at - heights[k]
-    return found
+        tried = sorted([*named, k], key=places.__getitem__)
+        apart = _moved_apart(places[tried], rooms[tried], length)
+        if np.abs(apart - places[tried]).max() <= _FARTHEST_NAME and apart[-1] <= length:
+            named, middles = tried, apart
+    return named, middles
 
 
-def _rooms(names: Sequence[str]) -> Floats:
+def rooms_of(names: Sequence[str]) -> Floats:
     """Points that each name needs along an axis."""
     font = font_of_names()
     return np.array([4.0 + font * max(0.6 * len(name), 1.0) for name in names])

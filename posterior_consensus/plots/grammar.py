@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.plots.frame import LONGEST, Axes, balanced, extent, font_of_names, short_names
+from posterior_consensus.results.display import with_unit
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.aliases import Positions
 
@@ -25,6 +26,7 @@ else:
 MOST_NAMED = 12  # clusters named in a legend
 ERRORS = 2.0  # standard errors that a bar reaches to either side
 _MOST_TOGETHER = 4  # names at the common end of lines, after the first
+_FEWEST = 12  # characters of a line of a legend
 _CHARACTER = 0.55  # of the font's size: mean width of a character of a title
 
 
@@ -49,14 +51,20 @@ def _room_for_title(ax: Axes) -> float:
     return float(np.clip(across - _CHARACTER * font_of_names() * names, width / 2, width))
 
 
+def in_digits(value: float, digits: int, unit: str = "") -> str:
+    """A number with all of its significant digits, zeros too, with the minus of the axes and its unit."""
+    shown = f"{value:#.{digits}g}".removesuffix(".") if value else "0"
+    return with_unit(shown.replace("-", "\N{MINUS SIGN}", int(value < 0)), unit)
+
+
 def axis_label(name: str, unit: str) -> str:
     """Label of an axis, with its unit if there is one."""
     return f"{name} ({unit})" if unit else name
 
 
-def with_errors(label: str, errors: Any, words: Words = DRAWS) -> str:
-    """Label of an axis on which bars are two standard errors to either side, if any is known."""
-    return f"{label}\n± {ERRORS:g} {words.mcse}" if np.any(np.nan_to_num(errors) > 0) else label
+def with_errors(label: str, errors: Any, words: Words = DRAWS, of: str = "") -> str:
+    """Label of an axis on which bars are two standard errors, of what follows, to either side, if any is known."""
+    return f"{label}\n± {ERRORS:g} {words.mcse}{of}" if np.any(np.nan_to_num(errors) > 0) else label
 
 
 def mark_partition(ax: Axes, value: float, label: str) -> None:
@@ -132,7 +140,7 @@ def add_bar_of_height(ax: Axes, shown: Any, label: str) -> None:
 
 
 def _name_bar(bar: Any, label: str) -> None:
-    bar.set_label(label)
+    bar.set_label(label, wrap=True)
     bar.outline.set_visible(False)
 
 
@@ -147,11 +155,15 @@ def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
     """Add a legend above the axes, in as many columns as they have room for, and below their title."""
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     font = font_of_names()
-    widest = font * (3.5 + 0.55 * max(len(str(handle.get_label())) for handle in handles))
+    letters = max(_FEWEST, int((extent(ax)[0] / font - 3.5) / _CHARACTER))
+    lines = [balanced(str(handle.get_label()), letters) for handle in handles]
+    for handle, own in zip(handles, lines, strict=True):
+        handle.set_label("\n".join(own))
+    widest = font * (3.5 + _CHARACTER * max(len(line) for own in lines for line in own))
     n_columns = int(np.clip(extent(ax)[0] / widest, 1, len(handles)))
     add_legend(ax, handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns)
     if ax.get_title():
-        n_rows = -(-len(handles) // n_columns)
+        n_rows = max(sum(map(len, lines[k::n_columns])) for k in range(n_columns))
         ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), pad=1.5 * font * (n_rows + 1))
 
 

@@ -23,7 +23,9 @@ _MOST_FEATURES = 6
 _TIMES = ("once", "twice")  # changes of the cluster that a title has
 _PALE, _STRONG = 0.3, 0.6  # opacities of the background, and of bars
 _LINES = 1.5  # of the font: height of a name with its space
+_ABOVE = 4.0  # points from what is below a name
 _IN_TITLE = 3  # uncertain items that a title names
+_MOST_TRIED = 100  # uncertain items for whose names room is looked for
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
@@ -89,39 +91,40 @@ def plot_membership(
     return ax
 
 
-def _say_doubted(ax: Axes, row: ItemRow, own: Floats, tops: Floats, measure: str, *, pad: bool = False) -> None:
+def _say_doubted(
+    ax: Axes, row: ItemRow, own: Floats, tops: Floats, measure: str, also: str = "", *, pad: bool = False
+) -> None:
     """Name the items whose measure (n,) is less than an even share above their tops (n,), and as the title.
 
-    The title names the least certain of those named in the figure, and has the number of all. Names are above what is
-    beside their items.
+    The title names the least certain of those named in the figure, and has the number of all. Names are side by side,
+    above what is below them, so that no line to an item crosses another name.
     """
     (places,) = np.nonzero(own[row.at] < EVEN)
-    places = places[np.argsort(own[row.at[places]], kind="stable")]
+    places = places[np.argsort(own[row.at[places]], kind="stable")][:_MOST_TRIED]
     names = frame.short_names(row.items.named(row.at[places]), frame.LONGEST)
     (across, along), font = frame.extent(ax), frame.font_of_names()
-    at = across * (places + 0.5) / row.at.size
-    beside = int(np.ceil(max(map(len, names), default=0) * frame.CHARACTER / 2 * row.at.size / across))
-    own_tops = tops[row.at[places]]
-    clear = np.array([tops[row.at[max(0, place - beside) : place + beside + 1]].max() for place in places])
-    beyond = np.nanmax(along * clear + frame.stacked(at, along * clear, names), initial=0.0) + _LINES * font - along
-    clear = np.maximum(own_tops, clear - max(0.0, beyond / along))  # names are in the axes, unless the tops are not
-    up = frame.stacked(at, along * clear, names)
-    named = np.flatnonzero(np.isfinite(up)).tolist()
-    for k in named:
+    named, middles = frame.side_by_side(across * (places + 0.5) / row.at.size, names, across)
+    per_point = row.at.size / across
+    below = [
+        tops[row.at[max(0, int((x - room / 2) * per_point)) : int((x + room / 2) * per_point) + 1]].max(initial=0.0)
+        for x, room in zip(middles, frame.rooms_of([names[k] for k in named]), strict=True)
+    ]
+    height = max(below, default=0.0)
+    if not pad:
+        height = min(height, 1.0 - (_LINES * font + _ABOVE) / along)  # in the axes
+    for k, x in zip(named, middles * per_point - 0.5, strict=True):
+        foot = places[k], tops[row.at[places[k]]] if pad else own[row.at[places[k]]]
+        line = {"arrowstyle": "-", "shrinkA": 0.0, "shrinkB": 0.0, "color": ink(), "linewidth": 0.6}
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "small"}
-        style["bbox"] = grammar.behind_names(ax)
-        if clear[k] > own_tops[k] or up[k] > np.nanmin(up):
-            line: dict[str, Any] = {"color": ink(), "linewidth": 0.6}
-            ax.plot([places[k]] * 2, [own_tops[k], clear[k]], **line)
-            arrow = {"arrowstyle": "-", "shrinkA": 0.0, "shrinkB": 0.0, **line}
-            ax.annotate("", (places[k], clear[k]), (0, up[k]), textcoords="offset points", arrowprops=arrow)
-        ax.annotate(names[k], (places[k], clear[k]), (0, up[k]), parse_math=False, zorder=3, **style)
+        style |= {"bbox": grammar.behind_names(ax) | {"alpha": 1.0}, "parse_math": False, "zorder": 3}
+        ax.annotate("", foot, (x, height + _ABOVE / along), arrowprops=line, zorder=2.4)
+        ax.annotate(names[k], (x, height), (0, _ABOVE), **style)
     n_below = int(np.sum(own < EVEN))
     some = f"{n_below:,} of {counted_items(own.size, row.items.dim)} {'has' if n_below == 1 else 'have'}"
     said = f"{some if n_below else 'no item has'} a {measure} below {EVEN:g}"
-    if first := [names[k] for k in named[:_IN_TITLE]]:
+    if first := [names[k] for k in sorted(named)[:_IN_TITLE]]:
         said += f": {', '.join(first)}" + (f" and {n_below - len(first):,} more" if n_below > len(first) else "")
-    grammar.say(ax, said, pad=float(np.nanmax(up)) + _LINES * font if pad and named else None)
+    grammar.say(ax, f"{said}{also}", pad=_ABOVE + 2 * _LINES * font if pad and named else None)
 
 
 def given_membership(given: Any) -> Membership:
@@ -198,12 +201,12 @@ def plot_item_uncertainty(
     The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item alone in its cluster
     has none. The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar,
     the item is more similar to the other cluster than to its own. Items whose bar ends below the dotted limit, 1/2, are
-    named if there is room, the least similar first. Beyond twenty colours, bars have patterns and points
-    other shapes. For runs with noise, a cross is the share of runs that call the item noise. Items are named if the
-    axes have room for their names, else clusters or values of the coordinate. In the order of clusters, the axis needs
-    12 points per cluster. With less, it shows the largest clusters and those with the lowest mean similarity, with at
-    most six evenly spaced items each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes
-    what is shown.
+    named if there is room, the least similar first, with a line to the end of the bar. Beyond twenty colours, bars have
+    patterns and points other shapes. For runs with noise, a cross is the share of runs that call the item noise. Items
+    are named if the axes have room for their names, else clusters or values of the coordinate. In the order of
+    clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters and those with the lowest
+    mean similarity, with at most six evenly spaced items each. Beyond 20,000 items, a random sample of 20,000 is shown.
+    The axis label notes what is shown.
 
     Examples
     --------
@@ -245,19 +248,25 @@ def plot_item_uncertainty(
     ax.set(ylim=(0, 1.02), ylabel=f"mean {items.words.similarity}")
     name_row(ax, row, [str(name) for name in items.names])
     bar, dot = (
-        Patch(color=NEUTRAL, alpha=on_page(_STRONG), label="with own cluster"),
-        grammar.point("with nearest other", "o", NEUTRAL, markersize=4),
+        Patch(color=NEUTRAL, alpha=on_page(_STRONG), label=f"{items.words.to} own cluster"),
+        grammar.point(f"{items.words.to} nearest other cluster (its colour)", "o", NEUTRAL, markersize=4),
     )
-    measure = items.words.either("mean similarity", "mean agreement")
-    _name_doubted(ax, row, np.where(single, np.inf, items.similarity.values), other, measure)
+    _name_doubted(ax, row, np.where(single, np.inf, items.similarity.values), other, items)
     grammar.legend_above(ax, [bar, dot, *shares])
     return ax
 
 
-def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats, measure: str) -> None:
+def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats, items: ItemUncertainty) -> None:
     """Draw the limit of similarities (n,) to the own cluster, and name the items below it that are shown."""
     ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":", zorder=2.2)
-    _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other), measure)
+    measure, also = items.words.either("mean similarity", "mean agreement"), ""
+    (nearer,) = np.nonzero((own < EVEN) & (other > own))
+    if nearer.size == 1:
+        (name,) = frame.short_names(row.items.named(nearer), frame.LONGEST)
+        also = f"; {name} is nearer to cluster {items.names[items.nearest.values[nearer[0]]]}"
+    elif nearer.size:
+        also = f"; {nearer.size:,} are nearer to another cluster"
+    _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other), measure, also)
 
 
 def plot_regimes(

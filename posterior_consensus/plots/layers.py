@@ -20,7 +20,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
-from posterior_consensus.results.display import counted, listed, percent, quantity, short_name_of
+from posterior_consensus.results.display import counted, listed, percent, short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import RUNS
@@ -201,7 +201,7 @@ def _say_largest(ax: Axes, comparison: LayerComparison, named: Mapping[str, floa
     if largest.expected_loss <= SAME:
         grammar.say(ax, "no layer differs from the one before")
         return
-    change = quantity(largest.expected_loss, comparison.loss.unit, 2)
+    change = grammar.in_digits(largest.expected_loss, 2, comparison.loss.unit)
     said = f"largest change from {largest.before} to {largest.after}{ringed}: {change}"
     n_moved = len(_moved_most(comparison)[0])
     more = f" and {n_moved - len(named):,} more" if n_moved > len(named) else ""
@@ -217,7 +217,7 @@ def _say_farthest(ax: Axes, comparison: LayerComparison) -> None:
     if losses.size:
         at = int(losses.to_numpy().argmax())
         one, other = losses.index[at]
-        apart = quantity(float(losses.iloc[at]), comparison.loss.unit, 2)
+        apart = grammar.in_digits(float(losses.iloc[at]), 2, comparison.loss.unit)
         grammar.say(ax, f"{one} and {other} are farthest apart: {apart}")
     else:
         grammar.say(ax, "no two layers have items in common")

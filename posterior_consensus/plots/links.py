@@ -91,7 +91,8 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     left_out = counted(_n_other_pairs(links), "pair")
     grid[0, 0].set_xlabel(f"{links.words.similarity}\n(without {left_out} at {links.threshold:g} or less)")
     n_uncertain = int(np.sum((similarity >= UNLIKELY) & (similarity <= SURE)))
-    grammar.say(grid[0, 0], f"{np.sum(similarity > SURE):,} pairs surely joined, {n_uncertain:,} uncertain (shaded)")
+    uncertain = f"{n_uncertain:,} uncertain, from {UNLIKELY:g} to {SURE:g} (shaded)"
+    grammar.say(grid[0, 0], f"{counted(int(np.sum(similarity > SURE)), 'pair')} above {SURE:g}, {uncertain}")
     _draw_uncertain(grid[0, 1], links)
     if axes is None:
         frame.fit_labels(grid)  # long names leave little width
@@ -106,8 +107,9 @@ def _draw_pair_numbers(ax: Axes, probability: Floats, within: Flags, pairs: str)
     ax.axhline(0.0, color=ink(), linewidth=0.8)
     frame.scale_counts(ax, f"number of {pairs}", *(float(max(1, numbers.max())) for numbers in both))
     corner: dict[str, Any] = {"transform": ax.transAxes, "fontsize": "small"}
-    ax.text(0.02, 1.0, "in one cluster", ha="left", va="top", **corner)
-    ax.text(0.98, 0.0, "in different clusters", ha="right", va="bottom", **corner)
+    for height, side, where in ((1.0, "top", "in one cluster"), (0.0, "bottom", "in different clusters")):
+        up = "\N{UPWARDS ARROW}" if side == "top" else "\N{DOWNWARDS ARROW}"
+        ax.text(0.02, height, f"{up} {where}", ha="left", va=side, bbox=grammar.behind_names(ax), **corner)
     ax.set_xlim(0.0, 1.0)
 
 
@@ -125,10 +127,10 @@ def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     for ends, edge in (((0.0, links.tau), high), ((links.tau, 1.0), low)):
         ax.fill_between(ends, 0.0, edge, color=NEUTRAL, alpha=on_page(_SHADE), linewidth=0, zorder=0)
     ax.set_ylim(low, high)
-    grammar.mark_limit(ax, links.tau, "")
+    grammar.mark_limit(ax, links.tau, f"threshold: {links.tau:.3g}")
     joined = links.against["joined"]
     counts = f"{joined.sum():,} joined, {(~joined).sum():,} separated"
-    grammar.say(ax, f"{counts} against their score (shaded: beyond {links.tau:.3g})")
+    grammar.say(ax, f"{counts} against their score (shaded)")
 
 
 def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
@@ -209,12 +211,12 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     _draw_decided(ax, mean, at, within[shown])
     _name_pairs(ax, at, *(items.named(links.pairs[end].values[shown]) for end in ("first", "second")))
     some = f"{shown.size} of " if shown.size < nearest.size else ""
-    which = ", the nearest to 1/2" if some else ""
+    which = ", the nearest to 0.5" if some else ""
     grammar.say(ax, f"{some}{counted(nearest.size, 'uncertain link')}{which}")
     words = links.words
     what, *errors = grammar.with_errors(words.similarity, error, words).split("\n")
-    ax.set(xlim=(0.0, 1.0), xlabel=f"{what}\n{'  '.join([*errors, _LOOKS])}")
-    grammar.mark_limit(ax, 0.5, "1/2", at=0.0)
+    ax.set(xlim=(0.0, 1.0), xlabel="\n".join([what, *errors, _LOOKS]))
+    grammar.mark_limit(ax, 0.5, "0.5", at=0.0)
 
 
 def _most_rows(ax: Axes, most: int) -> int:

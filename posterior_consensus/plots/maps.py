@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.credible import BALL_BOUNDS, CredibleBall
+from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.answers.particles import Particles
@@ -19,7 +19,8 @@ from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots import colours, frame, grammar
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import counted, quantity, short_name_of
+from posterior_consensus.plots.strips import farthest_of
+from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.aliases import Flags, Floats, Integers, Positions
@@ -27,6 +28,7 @@ from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition, partition_of
 
+_TURNS = 8  # in which the groups of draws are drawn, so that none covers the others
 _AREA, _LARGEST = 14.0, 1200.0  # areas of one draw, and of all draws if equal, in square points
 _IN_LEGEND = 150.0  # largest area in a legend, in square points
 _LITTLE = 0.75  # share of the variation; maps of less carry a caution
@@ -156,19 +158,20 @@ def plot_draws_map(
     ax.set_xlabel(f"{name}, first axis: {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
-    _as_map(ax, shares, f"{words.draws} that are close can be far apart")
+    if 0 < shares.sum() < _LITTLE:
+        caution = f"{shares.sum():.0%} is shown: {words.draws} that are close can be far apart"
+        frame.extend_label(ax, "x", f"\n{caution}")
+    _as_map(ax)
     _say_apart(ax, np.sqrt(squares), groups, metric, words, "particle" if particles is not None else words.chain)
     if len(ax.get_legend_handles_labels()[0]) > 1:
         grammar.add_legend(ax)
     return ax
 
 
-def _as_map(ax: Axes, shares: Floats, caution: str) -> None:
-    """Use equal scales on two axes, and add a caution if they show little of the variation."""
+def _as_map(ax: Axes) -> None:
+    """Use equal scales on two axes."""
     from matplotlib.ticker import MaxNLocator
 
-    if 0 < shares.sum() < _LITTLE:
-        frame.extend_label(ax, "x", f"\n{shares.sum():.0%} is shown: {caution}")
     ax.margins(0.1, 0.15)
     ax.set_aspect("equal", adjustable="datalim")
     for axis in (ax.xaxis, ax.yaxis):
@@ -188,7 +191,7 @@ def _say_apart(
         return
     own = of[first] == of[second]
     apart = [
-        quantity(float(distances[first[some], second[some]].mean()), metric.unit, 2) if some.any() else ""
+        grammar.in_digits(float(distances[first[some], second[some]].mean()), 2, metric.unit) if some.any() else ""
         for some in (own, ~own)
     ]
     if all(apart):
@@ -207,8 +210,9 @@ def _marks(
     marks: dict[str, tuple[str | int, npt.NDArray[np.int32]]] = {}
     if partition is not None:
         marks["partition"] = "*", draws.as_labels(partition)
-    for name in BALL_BOUNDS if ball is not None and not draws.lacks_items else ():  # runs of some items are no place
-        marks[f"{name.replace('_', ' ')} bound"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
+    if ball is not None and not draws.lacks_items:  # runs of some items are no place
+        for name, kind in farthest_of(ball).items():
+            marks[f"{kind}, of the ball"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
     for k, labels in enumerate([] if particles is None else particles.partitions):
         marks[f"particle {k}"] = k, draws.as_labels(labels, "particles")
     return marks
@@ -282,9 +286,10 @@ def _draw_groups(
     most = max(int(counts.max(initial=1)) for _, counts in counted_draws)
     area = min(_AREA, _LARGEST / most)
     style: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}
-    for ((_, colour, marker, _), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
-        look = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker, **style}
-        ax.scatter(places[at, 0], places[at, 1], area * counts, **look)
+    for turn in range(_TURNS):
+        for ((_, colour, marker, _), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
+            look = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker, **style}
+            ax.scatter(*places[at[turn::_TURNS]].T, area * counts[turn::_TURNS], **look)
     for _, colour, marker, name in groups:
         ax.scatter([], [], _AREA, facecolor=colour, edgecolor=colour, marker=marker, label=name, **style)
     for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():
@@ -336,7 +341,7 @@ def plot_items_map(
     Notes
     -----
     Over all axes, the squared distance of two items is 2 (1 - PSM_ij). The map has the two axes of most variation, with
-    their shares in the labels. Below three quarters in all, a label warns that dissimilar items can coincide. Items
+    their shares in the labels. Below three quarters in all, the title warns that dissimilar items can coincide. Items
     that are always co-clustered are one point, whose size grows with their number. The exemplar of a cluster is the
     item of greatest mean similarity to the rest of it. Next to it, a cluster is named with its size and its exemplar if
     there is room, large clusters first; a legend names them if there is not. A line joins the two clusters of largest
@@ -348,7 +353,7 @@ def plot_items_map(
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_items_map(draws, [0, 0, 1, 1])
     >>> [text.get_text() for text in ax.texts]
-    ['0.12', '0 (n = 2)\nexemplar: 0', '1 (n = 2)\nexemplar: 2']
+    ['0.12', '0 (n = 2)\nmost typical: 0', '1 (n = 2)\nmost typical: 2']
     """
     source, partition = as_source(draws), partition_of(draws, partition)
     items = item_uncertainty(source, partition)
@@ -364,20 +369,22 @@ def plot_items_map(
     sizes = np.bincount(labels).tolist()
     names = frame.short_names(source.items.names[items.exemplars], _LONGEST)
     clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
-    captions = [f"{cluster} (n = {size:,})\nexemplar: {item}" for cluster, size, item in clusters]
+    captions = [f"{cluster} (n = {size:,})\nmost typical: {item}" for cluster, size, item in clusters]
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
-    _as_map(ax, shares, "items that are close can be dissimilar")
-    nearest, similarity = _say_nearest(ax, source, labels, items.names)
+    _as_map(ax)
+    nearest, similarity = _say_nearest(ax, source, labels, items.names, float(shares.sum()))
     ends = places[items.exemplars[nearest]]
     if nearest:
         ax.plot(*ends.T, ":", color=colours.ink(), linewidth=1.0, zorder=1)
         x, y = ends.mean(axis=0).tolist()
         box = grammar.behind_names(ax)
-        ax.text(x, y, f"{similarity:.2g}", ha="center", va="center", fontsize="small", bbox=box)
+        falls = bool(np.prod(ends[1] - ends[0]) <= 0)  # so that the right of the line is above it
+        beside: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "bbox": box}
+        ax.annotate(f"{similarity:.2f}", (x, y), (4, 3 if falls else -3), va="bottom" if falls else "top", **beside)
     n_named = _draw_exemplars(ax, places, labels, numbers, items.exemplars, captions, ends)
     if n_named < len(sizes):
-        exemplar = grammar.point("exemplar", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
+        exemplar = grammar.point("most typical item", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
         grammar.add_legend(ax, [*grammar.cluster_entries(labels, items.names, numbers), exemplar])
     return ax
 
@@ -468,8 +475,13 @@ def _inside(points: Floats, box: Floats, margin: float) -> Flags:
     return inside
 
 
-def _say_nearest(ax: Axes, source: PairSource, labels: Labels, names: tuple[Hashable, ...]) -> tuple[list[int], float]:
-    """Write which two clusters have the largest mean similarity between their items as the title; return both."""
+def _say_nearest(
+    ax: Axes, source: PairSource, labels: Labels, names: tuple[Hashable, ...], shown: float
+) -> tuple[list[int], float]:
+    """Write which two clusters have the largest mean similarity between their items as the title; return both.
+
+    It says so if the map shows little of the variation.
+    """
     sizes = np.bincount(labels)
     largest = [k for k in grammar.largest_of(sizes).tolist() if names[k] != NOISE]
     members = (labels[:, np.newaxis] == largest) / sizes[largest]
@@ -484,5 +496,8 @@ def _say_nearest(ax: Axes, source: PairSource, labels: Labels, names: tuple[Hash
     of = f"of the {len(largest)} largest clusters, " if sizes.size > grammar.MOST_NAMED else "clusters "
     what = source.words.either("similarity", "agreement")
     largest_mean = float(between[one, other])
-    grammar.say(ax, f"{of}{first} and {second} are most alike: mean {what} {largest_mean:.2g} (at the line)")
+    said = f"{of}{first} and {second} are most alike: mean {what} {largest_mean:.2f} (at the line)"
+    if 0 < shown < _LITTLE:
+        said += f"; the map shows {shown:.0%}, so others can look nearer"
+    grammar.say(ax, said)
     return nearest, largest_mean

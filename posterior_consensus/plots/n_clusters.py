@@ -19,7 +19,7 @@ from posterior_consensus.plots.colours import (
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
-from posterior_consensus.results.display import counted, listed, percent, quantity, short_name_of
+from posterior_consensus.results.display import counted, listed, percent, short_name_of
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
@@ -185,7 +185,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     grid[0].errorbar(numbers, expected, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2)
     label_of_loss = f"{words.expected} {short_name_of(losses.loss)}"
     label = grammar.axis_label(label_of_loss, losses.loss.unit)
-    grid[0].set_ylabel(grammar.with_errors(label, errors, words))
+    grid[0].set_ylabel(grammar.with_errors(label, errors, words, "\nof the difference to the ring"))
     if drawn:
         height, error = table["probability"].values, grammar.ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
@@ -235,9 +235,9 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
 
     Notes
     -----
-    Leaves are the clusters of the partition, at its expected loss. Clusters that merge low are hardly separated by the
-    posterior; a long branch is a distinct cluster. If a merge lowers the loss, its bar is below the previous bar, and
-    branches cross it.
+    Leaves are the clusters of the partition, at its expected loss. A merge that is low costs little. It need not join
+    similar clusters: two small ones have few pairs, so merging them costs little even if they are always apart. If a
+    merge lowers the loss, its bar is below the previous bar, and branches cross it.
 
     Examples
     --------
@@ -270,10 +270,11 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
         ax.xaxis.set_major_locator(NullLocator())
     ax.tick_params("x", length=0)
     if leaves.size > 1:
-        one, other = (merges.names[k] for k in joined[0])
+        one, other = (f"{merges.names[k]} (n = {sizes[k]:,})" for k in joined[0])
         rise = float(losses[1] - losses[0])
-        by = f"{'rises' if rise >= 0 else 'falls'} by {quantity(abs(rise), merges.loss.unit, 2)}"
-        grammar.say(ax, f"clusters {one} and {other} are nearest: if merged, the expected loss {by}")
+        what = f"{'raises' if rise >= 0 else 'lowers'} the expected {short_name_of(merges.loss)}"
+        by = grammar.in_digits(abs(rise), 2, merges.loss.unit)
+        grammar.say(ax, f"merging clusters {one} and {other} {what} {'least' if rise >= 0 else 'most'}, by {by}")
     else:
         grammar.say(ax, "one cluster")
     return ax
@@ -347,7 +348,8 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     numbers, words = table.index.values, similarity.partitions.samples.words
     within = table["distance_within"]
     grid[0].plot(numbers, within, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False)
-    grid[0].set(ylim=(0.0, 1.0), ylabel="share of the distance\nwithin clusters", xlabel="number of clusters")
+    label = "share of the distance between\ncomponents that is within clusters"
+    grid[0].set(ylim=(0.0, 1.0), ylabel=f"{label}\n(low: they are alike)", xlabel="number of clusters")
     grid[1].bar(numbers, table["clusters"], color=BARS, width=0.8, label=f"clusters in a {words.draw}")
     edges = np.append(numbers, numbers[-1] + 1) - 0.5
     name = f"components in a {words.draw}"
@@ -356,10 +358,19 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     for ax in grid:
         ax.set_xlim(0.5, numbers[-1] + 0.5)
         frame.tick_integers(ax.xaxis)
-    grammar.add_legend(grid[1], loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     most, before = (counted(int(numbers[table[name].argmax()]), name[:-1]) for name in ("clusters", "components"))
     share = percent(float(table["clusters"].max()))
-    grammar.say(grid[0], f"{most} after merging in {share} of the {words.draws} (line); before, most often {before}")
-    for ax in grid:
-        grammar.mark_limit(ax, float(numbers[table["clusters"].argmax()]), "")
+    grammar.say(grid[0], _elbow_in_words(numbers, within.to_numpy()))
+    grammar.say(grid[1], f"{most} after merging in {share} of the {words.draws}; before, most often {before}")
+    grammar.legend_above(grid[1])
     return grid
+
+
+def _elbow_in_words(numbers: Integers, within: Floats) -> str:
+    """From which number of clusters to the next the share of the distance within clusters falls most."""
+    falls = np.nan_to_num(within[:-1] - within[1:])
+    if not np.any(falls > 0):
+        return "no number of clusters has less of the distance within clusters"
+    k = int(falls.argmax())
+    ends = " to ".join(grammar.in_digits(share, 2) for share in within[k : k + 2].tolist())
+    return f"the share falls most from {numbers[k]} to {numbers[k + 1]} clusters: {ends}"

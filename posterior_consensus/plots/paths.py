@@ -23,7 +23,15 @@ from posterior_consensus.plots.colours import (
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import counted, counted_items, listed, percent, quantity, short_name_of
+from posterior_consensus.results.display import (
+    counted,
+    counted_items,
+    listed,
+    percent,
+    rounded,
+    short_name_of,
+    with_unit,
+)
 from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
@@ -89,7 +97,7 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
         draw_precision_and_recall(right, x, table)
         right.spines["right"].set_visible(True)
         right.set(ylabel="expected share of pairs", ylim=(0.0, 1.05))
-    ax.set_xlabel("pair threshold tau" if dim == "tau" else "cost of separating, a")
+    ax.set_xlabel("pair threshold" if dim == "tau" else "cost of separating, a")
     grammar.say(ax, _plateaus_in_words(dim, x, clusters, table["distance_to_previous"].values))
     return ax
 
@@ -100,10 +108,11 @@ def _plateaus_in_words(dim: str, x: Floats, clusters: Integers, distances: Float
     ends = np.append(starts[1:], x.size) - 1
     longest = int(np.argmax(x[ends] - x[starts]))
     first, last = starts[longest], ends[longest]
-    values = f"{x.size:,} values of {dim}"
+    name = "the threshold" if dim == "tau" else dim
+    values = f"{x.size:,} values of {name}"
     if starts.size == 1:
         of = counted(int(clusters[0]), "cluster")
-        return f"one partition, of {of}, at all {values}" if x.size > 1 else f"{of} at {dim} = {x[0]:.2g}"
+        return f"one partition, of {of}, at all {values}" if x.size > 1 else f"{of} at {name} {x[0]:.2g}"
     changes = f"{counted(starts.size - 1, 'change')} of the partition along {values}"
     if first == last:
         return f"{changes}: each has its own"
@@ -311,13 +320,13 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         low, high = (float(end(reliable["n_clusters"])) for end in (np.min, np.max))
         others = f"the {n_priors} of {places.size - 1} priors with reliable weights"
         under = counted(n_priors, "other prior") if n_priors == places.size - 1 else others
-        clusters = f"{low:.3g} to {high:.3g}" if f"{low:.3g}" != f"{high:.3g}" else f"{low:.3g}"
+        clusters = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (low, high)))
         grammar.say(grid[0], f"expected number of clusters: {clusters} under {under}")
         worst = reliable.isel(alternative=int(reliable["excess_loss"].values.argmax()))
-        excess, error = quantity(float(worst["excess_loss"]), loss.unit, 2), float(worst["excess_mcse"])
-        by = f" (± {grammar.ERRORS * error:.1g})" if error > 0 else ""
+        excess, error = rounded(float(worst["excess_loss"]), grammar.ERRORS * float(worst["excess_mcse"]))
+        by = with_unit(f"{excess} ± {error}" if worst["excess_mcse"] > 0 else excess, loss.unit)
         best = "the partition is as good as the best one found under each"
-        most = f"excess of the partition over the best one found: at most {excess}{by}"
+        most = f"excess of the partition over the best one found: at most {by}"
         grammar.say(grid[1], most if worst["excess_loss"] > SAME else best)
     grammar.legend_above(grid[0])
     if along:
@@ -381,14 +390,17 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     >>> ax = pc.partial_partition(draws, 0.9, random_seed=1).plot()
     >>> title = ax.set_title("How many items are clustered alike?")
     """
+    check_matplotlib()
+    from matplotlib.ticker import PercentFormatter
+
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     sizes, probability, draws = partial.curve["n_items"].values, partial.curve.values, partial.words.draws
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
-    result = f"in the half that chose them: {partial.search_probability:.3g}"
+    result = f"in the half that chose them: {percent(partial.search_probability)}"
     dot: dict[str, Any] = {"color": MARK, "markersize": 6, "clip_on": False, "zorder": 3}  # above the error bar
     ax.plot(partial.n_items, partial.search_probability, "o", label=result, **dot)
-    held_out = f"in the other half: {partial.probability:.3g}"
+    held_out = "in the other half" + (f": {percent(partial.probability)}" if partial.probability >= 0 else "")
     error = grammar.ERRORS * np.nan_to_num(partial.mcse)
     size, share = partial.n_items, partial.probability
     ax.errorbar(
@@ -398,12 +410,13 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     label = grammar.with_errors(f"share of {draws} that agree", error, partial.words)
     ax.set(ylabel=label, xlabel=f"number of assigned items, of {sizes[-1]}")
     frame.tick_integers(ax.xaxis)
-    grammar.mark_limit(ax, partial.prob, f"requested: {partial.prob:g}", "y")
+    grammar.mark_limit(ax, partial.prob, f"requested: {100 * partial.prob:.4g}%", "y")
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     dim = str(partial.labels.dims[0])
     of = f"{partial.n_items:,} of {counted_items(int(sizes[-1]), dim)}"
     alike = f"{of} are clustered alike in {percent(partial.probability)} of the {draws}"
     grammar.say(ax, of if np.isnan(partial.probability) else alike)
-    grammar.add_legend(ax, loc="best")
+    grammar.legend_above(ax)
     return ax
 
 
@@ -457,10 +470,9 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     starts = frame.runs_of(numbers)
     longest = int(np.argmax(np.diff(starts)))
     first, last = thresholds[starts[longest]], thresholds[starts[longest + 1] - 1]
-    here = counted(components.n_components, "stable component")
-    others = "; " + counted(int(numbers[starts[longest]]), "component") + ","
-    also = "," if first <= components.threshold <= last else others
-    grammar.say(ax, f"{here} at {components.threshold:g}{also} the same from {first:g} to {last:g}")
+    here = f"{counted(components.n_components, 'stable component')} at {components.threshold:g}"
+    also = ", the same" if first <= components.threshold <= last else f"; the same {numbers[starts[longest]]:,}"
+    grammar.say(ax, f"{here}{also} from {first:g} to {last:g}")
     agree = f"threshold: least share of the {components.words.draws} that agree"
     ax.set(xlabel=agree, ylabel="stable components")
     frame.tick_integers(ax.yaxis)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 _FARTHEST = 2.0  # standard deviations at which colours end
-_MOST_LABELLED = 40  # clusters with labels
 _THICK, _PALE = 0.5, 0.6  # of bars: share of a row, and opacity
 _ABOVE, _BELOW = 0.22, 0.38  # of a row: from its middle to the marks on the bar, and below it
 
@@ -250,14 +249,9 @@ def plot_cluster_summary(
     style = {"s": min(6.0, room) ** 2, "edgecolors": ink(), "linewidths": 0.6}
     frame.scatter_clusters(ax, own["mean"].values, rows, clusters.numbers, zorder=2.5, **style)
     sizes, names = clusters.sizes, clusters.clusters["cluster"].values
-    shown = rows[:: -(-n // _MOST_LABELLED)]
     shares, words = clusters.clusters["probability"].values, clusters.words
-    ax.set_yticks(
-        shown,
-        [f"{names[k]} (n = {sizes[k]}, in {percent(float(shares[k]))} of {words.draws})" for k in shown],
-        fontsize=min(9.0, 0.9 * room * (n / len(shown))),
-        parse_math=False,
-    )
+    shown = zip(frame.short_names(names, frame.LONGEST), sizes, shares.tolist(), strict=True)
+    _set_names(ax, "y", [f"{name} (n = {size:,}, in {percent(share)} of {words.draws})" for name, size, share in shown])
     unit = str(own["unit"].values) if "unit" in own.coords else ""
     ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=grammar.axis_label(str(own["parameter"].values), unit))
     what = words.either("credible intervals", "of the runs")
@@ -265,8 +259,10 @@ def plot_cluster_summary(
     ax.set_xlabel(f"{ax.get_xlabel()}\nmean, 50% and 90% {what}\n{with_all}")
     means = own["mean"].values
     if np.isfinite(means).any():
-        ends = (f"{means[k]:.3g} (cluster {names[k]})" for k in (np.nanargmin(means), np.nanargmax(means)))
-        grammar.say(ax, f"mean {own['parameter'].values} is {' to '.join(ends if n > 1 else [next(ends)])}")
+        ends = [
+            f"{grammar.in_digits(means[k], 3)} (cluster {names[k]})" for k in (np.nanargmin(means), np.nanargmax(means))
+        ]
+        grammar.say(ax, f"mean {own['parameter'].values} is {' to '.join(ends[: min(n, 2)])}")
     return ax
 
 
@@ -300,7 +296,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     errors to each side, cut at 0 and 1. They are above 0 for a share of 1: two draws with the cluster and two without
     are added. The point is the share of the draws in which it is one with the other cluster with which it is one most
     often, in the colour of that cluster. Below the bar, the diamond is the mean Jaccard similarity to the most similar
-    cluster of a draw, and the tick the same by chance, if the items of the draws are permuted. Beyond twenty colours,
+    cluster of a draw, and the tick that by chance, if the items of the draws are permuted. Beyond twenty colours,
     bars have patterns and points other shapes.
 
     Examples
@@ -339,8 +335,9 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         sizes = table["size"].values.tolist()
         _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
     ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster")
-    label = grammar.with_errors(f"share of {words.draws}, or Jaccard similarity", error, words)
-    ax.set_xlabel(label + f", two {words.draws} with it and two without added" * bool(np.any(error > 0)))
+    label = f"share of {words.draws}, or Jaccard similarity"
+    not_sure = f" of the share; not 0 at 100%,\nas further {words.draws} may lack the cluster"
+    ax.set_xlabel(grammar.with_errors(label, error, words, not_sure))
     ax.tick_params(axis="y", length=0)
     if n:
         least = np.flatnonzero(found <= found.min() + ROUNDING).tolist()
@@ -355,7 +352,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
             Patch(color=NEUTRAL, alpha=on_page(_PALE), label="found"),
             grammar.point("joined with the cluster of this colour", "o", NEUTRAL, markersize=4),
             grammar.point("mean Jaccard similarity", "D", ink(), markersize=4, markerfacecolor="none"),
-            grammar.point("the same by chance", "|", ink(), markersize=7),
+            grammar.point("Jaccard similarity by chance", "|", ink(), markersize=7),
         ],
     )
     return ax

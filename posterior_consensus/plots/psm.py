@@ -395,34 +395,54 @@ def plot_posterior_comparison(
     if given is not None and along is None:
         clusters = np.bincount(labels), [str(name) for name in given.names]
     _name_sides(grid[0], along, items, in_row, clusters)
-    _say_differences(grid, comparison)
+    _say_differences(grid, comparison, labels, [] if given is None else [str(name) for name in given.names])
     _draw_items(grid[1], comparison, n_items)
     return grid
 
 
-def _say_differences(grid: Grid, comparison: PosteriorComparison) -> None:
-    """Write by how much similarities differ on average, and how many items differ beyond chance, as titles."""
+def _say_differences(
+    grid: Grid, comparison: PosteriorComparison, labels: npt.NDArray[np.int32], names: list[str]
+) -> None:
+    """Write by how much similarities differ, and how many items differ beyond chance, as titles.
+
+    With `names` of clusters, the first has the cluster within which, or the two between which, they differ most.
+    """
     pairs = comparison.difference.values[np.triu_indices(len(comparison.difference), 1)]
     similarities = comparison.words.either("similarities", "agreements")
     second = frame.shortened(str(comparison.names[1]), frame.LONGEST)
     if pairs.size:
-        mean, apart = float(pairs.mean()), float(np.abs(pairs).mean())
-        side = f"those of {second} are {abs(mean):.2g} {'higher' if mean > 0 else 'lower'}"
-        side = side if abs(mean) > _ONE_SIDED * apart else "some are higher, some lower"
-        differ = f"{similarities} differ by {apart:.2g} on average; {side}"
-        grammar.say(grid[0], differ if apart > SAME else f"{similarities} are the same")
+        apart = float(np.abs(pairs).mean())
+        differ = f"{similarities} differ by {apart:.2f} on average"
+        if len(names) > 1:
+            where, pairs = _where_they_differ(comparison.difference.values, labels, names)
+            differ += f", most {where}, by {np.abs(pairs).mean():.2f}"
+        mean = float(pairs.mean())
+        side = f"{'higher' if mean > 0 else 'lower'} for {second}"
+        side = side if abs(mean) > _ONE_SIDED * np.abs(pairs).mean() else "some are higher, some lower"
+        grammar.say(grid[0], f"{differ}; {side}" if apart > SAME else f"{similarities} are the same")
     table, chance = comparison.items, comparison.words.either("Monte Carlo error", "chance")
     largest, p_values = float(table["difference"].max()), own_in(table, "p_value").values
     n_differ, of = int(np.sum(p_values <= LEVEL)), counted_items(p_values.size, str(table["difference"].dims[0]))
     if largest <= SAME:
         said = "no item differs"
     elif np.isnan(p_values).any():
-        said = f"items differ at most by {largest:.2g}"
+        said = f"items differ at most by {largest:.2f}"
     elif n_differ:
-        said = f"{n_differ:,} of {of} differ beyond {chance} (p ≤ {LEVEL:g}), at most by {largest:.2g}"
+        said = f"{n_differ:,} of {of} differ beyond {chance} (p ≤ {LEVEL:g}), at most by {largest:.2f}"
     else:
         said = f"no item differs beyond {chance} (p > {LEVEL:g})"
     grammar.say(grid[1], said)
+
+
+def _where_they_differ(difference: Floats, labels: npt.NDArray[np.int32], names: list[str]) -> tuple[str, Floats]:
+    """The cluster within which, or the two between which, items differ most on average, and their differences."""
+    first, second = np.triu_indices(labels.size, 1)
+    pairs, blocks = difference[first, second], np.sort(np.stack([labels[first], labels[second]]), axis=0)
+    block = np.ravel_multi_index(tuple(blocks), (len(names),) * 2)
+    means = np.bincount(block, np.abs(pairs)) / np.maximum(np.bincount(block), 1)
+    one, other = np.unravel_index(int(means.argmax()), (len(names),) * 2)
+    where = f"within cluster {names[one]}" if one == other else f"between clusters {names[one]} and {names[other]}"
+    return where, pairs[block == means.argmax()]
 
 
 def _draw_matrix(
@@ -451,5 +471,6 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     xlabel = f"mean absolute difference of\nits {comparison.words.either('posterior similarities', 'agreement')}"
-    ax.set(xlabel=grammar.with_errors(xlabel, errors, comparison.words), ylabel=name_or(table.index.name, ""))
+    ax.set_xlabel(grammar.with_errors(xlabel, errors, comparison.words))
+    ax.set_ylabel(f"{counted_items(len(table), name_or(table.index.name, 'item'))} that differ most")
     grammar.legend_above(ax)

@@ -20,12 +20,12 @@ from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import check_matplotlib, colours_of, ink, patch_style, patterns_of
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
-from posterior_consensus.results.display import counted, counted_items, percent, quantity, short_name_of
+from posterior_consensus.results.display import counted, counted_items, name_of, percent, short_name_of, with_error
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
-_FARTHEST = dict(zip(BALL_BOUNDS, ("farthest", "fewest", "most"), strict=True))  # the last two: clusters
+_FARTHEST = "farthest with fewest clusters", "farthest with most clusters"
 _FAINTEST = 0.08  # opacity of the draws of the last mode
 _MOST_SHARES = 3  # modes whose shares are written next to a chain
 
@@ -170,17 +170,22 @@ def plot_credible_ball(
     """
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     partitions, captions = [ball.partition], [f"partition\n{counted(ball.n_clusters[0], 'cluster')}"]
-    for (name, farthest_of), number in zip(_FARTHEST.items(), ball.n_clusters[1:], strict=True):
+    for (name, kind), number in zip(farthest_of(ball).items(), ball.n_clusters[1:], strict=True):
         bound = getattr(ball, name)
         partitions.append(bound[0])
-        distance = quantity(float(own_in(bound, "distance")[0]), ball.loss.unit, 3)
+        distance = grammar.in_digits(float(own_in(bound, "distance")[0]), 3, ball.loss.unit)
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
-        clusters = counted(number, "cluster")
-        captions.append(f"{farthest_of} ({name.replace('_', ' ')})\n{clusters}, {distance}{ties}")
+        clusters = f"clusters: {number:,}" if kind.endswith(" clusters") else counted(number, "cluster")
+        captions.append(f"{kind.removesuffix(' clusters')}\n{clusters}, {distance}{ties}")
     draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
-    radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
-    grammar.say(ax, f"{ball.prob:.0%} of the {ball.words.draws} are within {radius} of the partition ({loss})")
+    radius, draws = grammar.in_digits(ball.radius, 3, ball.loss.unit), ball.words.draws
+    grammar.say(ax, f"{ball.prob:.0%} of the {draws} are within {radius} of the partition ({name_of(ball.loss)})")
     return ax
+
+
+def farthest_of(ball: CredibleBall) -> dict[str, str]:
+    """What the bounds of a ball are, by the names of their fields."""
+    return dict(zip(BALL_BOUNDS, (f"farthest {ball.words.draw}", *_FARTHEST), strict=True))
 
 
 def plot_particles(
@@ -233,14 +238,15 @@ def plot_particles(
     >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
     >>> ax = found.plot()
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
-    ['weight 0.60 (MCSE 0.3), 2 clusters', 'weight 0.40 (MCSE 0.3), 2 clusters', 'co-members that, change (0 to 1)']
+    ['weight 0.6 (MCSE 0.3), 2 clusters', 'weight 0.4 (MCSE 0.3), 2 clusters', 'co-members that, change (0 to 1)']
     """
     partitions = particles.partitions.values
     words, dim = particles.words, str(particles.partitions.dims[1])
-    errors = ["" if np.isnan(error) else f" ({words.mcse} {error:.2g})" for error in particles.weights_mcse.values]
+    weights = zip(particles.weights.values.tolist(), particles.weights_mcse.values.tolist(), strict=True)
     captions = [
-        f"weight {weight:.2f}{error}\n{counted(int(number), 'cluster')}"
-        for number, weight, error in zip(particles.n_clusters.values, particles.weights.values, errors, strict=True)
+        f"weight {f'{weight:.2f}' if np.isnan(error) else with_error(weight, error, words=words)}\n"
+        + counted(int(number), "cluster")
+        for number, (weight, error) in zip(particles.n_clusters.values, weights, strict=True)
     ]
     several = len(partitions) > 1
     if several:
@@ -248,7 +254,7 @@ def plot_particles(
     ax = frame.new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     given, noise_from = list(particles.partitions), particles.noise_from
     shown = draw_strips(ax, given, captions, "heaviest particle", order, noise_from=noise_from)
-    distance, loss = quantity(particles.distance, particles.loss.unit, 3), short_name_of(particles.loss)
+    distance, loss = grammar.in_digits(particles.distance, 2, particles.loss.unit), short_name_of(particles.loss)
     stand = "partitions stand" if several else "partition stands"
     said = f"{len(partitions)} {stand} for all {words.draws}, at a mean {loss} of {distance}"
     if several:

@@ -8,14 +8,16 @@ from posterior_consensus.layers.tree_record import ConsensusTree
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink, ink_on, on_page
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, counted_items
 from posterior_consensus.runtime.aliases import Floats, Integers
 
 _WIDTH = 0.22  # of a node, in steps between layers
 _BETWEEN = 0.012  # of the height, between leaves
-_OUTLINE = 0.4  # points, in which thin nodes are seen whatever their colour and the page's
+_OUTLINE = 0.6  # points
+_THIN = 3.0  # points of height, below which an outline of another colour would hide that of the node
 _STEPS = 24  # of the outline of a branch
 _BRANCH = 0.45  # opacity
+_FEW = 5  # items; with fewer, a node's support depends on each of them
 _LEAST_SUPPORT = 0.5  # with a colour of its own
 
 
@@ -48,7 +50,8 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     -----
     Nodes and branches are as high as their number of items, and have the colour of their support: the mean Jaccard
     similarity to the most similar cluster of a draw. Support below 0.5 has one colour. A node has its number where it
-    begins, if there is room; an arrow is at the least supported one. As each cluster is within one of the coarser
+    begins, if there is room. The title names the least supported one of at least five items, unless all have fewer; an
+    arrow is at it if it is too thin for its number. As each cluster is within one of the coarser
     layer, no branches cross. The figure has what a clustering tree has [1]_, in the order of the tree.
 
     References
@@ -66,7 +69,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     """
     colours = as_cmap(cmap)
     from matplotlib.collections import PolyCollection
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import Normalize, to_rgba_array
 
     nodes, n_layers = tree.nodes, len(tree.layers)
     parent, size, first, last, support = (nodes[name].values for name in ("parent", "size", "first", "last", "support"))
@@ -76,17 +79,20 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     left, right = first - _WIDTH / 2, last + _WIDTH / 2
     corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
     limits = Normalize(_LEAST_SUPPORT, 1.0)
-    outline: dict[str, Any] = {"linewidths": _OUTLINE, "edgecolors": NEUTRAL}
+    looks, points = colours(limits(support)), frame.extent(ax)[1] / high.max()
+    edges = np.where((size * points > _THIN)[:, np.newaxis], to_rgba_array(NEUTRAL), looks)
+    outline: dict[str, Any] = {"linewidths": _OUTLINE, "edgecolors": edges}
     shown = PolyCollection(list(corners), array=support, cmap=colours, norm=limits, **outline)
     ax.add_collection(shown)
-    looks = colours(limits(support))
     for node, begin in _begins_of_branches(parent, size, low):
         x = first[node] - 1 + _WIDTH / 2, first[node] - _WIDTH / 2
         _draw_branch(ax, x, (begin, low[node]), size[node], looks[node])
-    least = int(support.argmin())
+    few, dim = size < _FEW, str(tree.partitions.dims[1])
+    doubted = np.flatnonzero(~few | few.all())
+    least = int(doubted[support[doubted].argmin()])
     _name_nodes(ax, first, low, high, looks, least)
-    ax.set(xlim=(-0.4, n_layers - 0.6), ylim=(float(high.max()), 0.0), yticks=[], xlabel=tree.dim)
-    ax.set_ylabel(counted(tree.partitions.shape[1], "item"))
+    ax.set(xlim=(-0.4, n_layers - 0.6), ylim=(float(high.max()) + _OUTLINE / points, 0.0), yticks=[], xlabel=tree.dim)
+    ax.set_ylabel(counted_items(tree.partitions.shape[1], dim))
     ax.set_xticks(range(n_layers), frame.short_names(tree.layers, 12), parse_math=False)
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(length=0)
@@ -95,6 +101,8 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     split = f"{counted(int(n_first), 'cluster')} at {ends[0]} split into {n_last:,} at {ends[1]}"
     same = f"the same {counted(int(n_first), 'cluster')} in all layers"
     doubt = f"node {least} has the least support, {support[least]:.2f}"
+    if n_few := int(np.sum(few[last == n_layers - 1])) * (not few.all()):
+        doubt = f"{n_few:,} of these have under {counted_items(_FEW, dim)}; of other nodes, {doubt}"
     grammar.say(ax, f"{split if n_last > n_first else same}; {doubt}")
     grammar.add_colour_bar(
         ax, shown, "support (mean Jaccard)", extend="min" if support.min() < _LEAST_SUPPORT else "neither"
@@ -140,7 +148,7 @@ def _name_nodes(ax: Axes, first: Integers, low: Floats, high: Floats, looks: Any
     if least not in named:
         side = 1 if first[least] == 0 else -1  # there is no room left of the first layer
         place: Any = {"xytext": (16 * side, 14), "ha": "left" if side > 0 else "right", "fontsize": font}
-        place["textcoords"] = "offset points"
+        place |= {"textcoords": "offset points", "bbox": grammar.behind_names(ax)}
         line = {"arrowstyle": "-|>", "color": ink(), "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
         middle = (low[least] + high[least]) / 2
         ax.annotate(f"node {least}", (first[least] - _WIDTH / 2, middle), arrowprops=line, **place)
