@@ -95,7 +95,10 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     aligned = isinstance(partitions, (AlignedPartitions, ClusterMatch))
     names, labels, clusters, numbers = _aligned_columns(partitions) if aligned else _columns_of_partitions(partitions)
     counts = [counted(int(np.sum(column >= 0)), "cluster") for column in numbers]
-    captions = [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)]
+    captions = [
+        count if name == count.partition(" ")[0] else f"{name}\n{count}"
+        for name, count in zip(names, counts, strict=True)
+    ]
     shares = [np.bincount(column) / column.size for column in labels]
     tables = [contingency_table(left, right) / left.size for left, right in itertools.pairwise(labels)]
     columns = list(map(Column, captions, shares, clusters, numbers))

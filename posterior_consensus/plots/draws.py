@@ -108,6 +108,8 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     along = "draw of the chain" if diagnosis.spread is None else "share of the runs, sorted by value"
     axes[-1, 0].set_xlabel(along, fontsize="small")
     axes[-1, 1].set_xlabel(f"rank among the {words.draws} of all {words.chains}", fontsize="small")
+    for ax in axes[-1]:
+        grammar.break_labels(ax)
     axes[0, 0].figure.suptitle(_agreement_in_words(diagnosis), fontsize="medium", wrap=True)
     if 1 < len(chains) <= MOST_CHAINS:
         looks = [chain_line(k, len(chains)) | {"linewidth": 2.0} for k in range(len(chains))]
@@ -313,9 +315,9 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     Notes
     -----
     In this decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072, peaks of the density
-    are at the top right. Modes, with their weights, are numbered at their score and their loss to the nearest mode of higher score, the
-    highest at the top. They are searched among all partitions, so their score can exceed the score of any draw.
-    Dotted lines are the scores at which credible sets begin.
+    are at the top right. Modes, with their weights, are numbered at their score and their loss to the nearest mode of
+    higher score, the highest at the top. They are searched among all partitions, so their score can exceed the score of
+    any draw. Dotted lines are the scores at which credible sets begin.
 
     Examples
     --------

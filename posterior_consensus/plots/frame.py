@@ -87,9 +87,8 @@ def grid_axes(
 ) -> Grid:
     """The user's array of axes, or axes of a new figure of `figsize`, by default `width` x `height` inches.
 
-    `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right, and
-    their labels are in lines that the figure holds. Two axes beside each other are below each other if the user's
-    figure has no room for the usual ones.
+    `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right. Two
+    axes beside each other are below each other if the user's figure has no room for the usual ones.
     Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
     check_matplotlib()
@@ -118,8 +117,6 @@ def grid_axes(
         if not isinstance(ax, Axes):
             raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
         ax.spines[["top", "right"]].set_visible(False)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.label.set_wrap(True)
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
     return grid.reshape(n_rows, n_columns)
@@ -196,8 +193,6 @@ def fit_labels(axes: Grid) -> None:
         for ax in figure.findobj(Axes)
         for text, side in ((ax.xaxis.label, "width"), (ax.yaxis.label, "height"), (ax.title, "width"))
     ]
-    for text, *_ in labels:
-        text.set_wrap(False)  # lines that the axes hold, not the figure
     titles = {ax.title for _, ax, _ in labels}  # whose lines have no meaning
     given = [
         [" ".join(text.get_text().split())] if text in titles else text.get_text().split("\n") for text, *_ in labels

@@ -26,22 +26,35 @@ else:
 MOST_NAMED = 12  # clusters named in a legend
 ERRORS = 2.0  # standard errors that a bar reaches to either side
 _MOST_TOGETHER = 4  # names at the common end of lines, after the first
+_NARROW = 250.0  # points of axes without room for a legend next to them
 _FEWEST = 12  # characters of a line of a legend
 _CHARACTER = 0.55  # of the font's size: mean width of a character of a title
 
 
 def say(ax: Axes, finding: str, pad: float | None = None) -> None:
-    """Write what a figure shows as its title, in lines that its axes hold.
+    """Write what a figure shows as its title, and break it and the axes' labels into lines that the axes hold.
 
-    The names along the vertical axis must be set already.
+    The labels, and the names along the vertical axis, must be set already.
     """
+    ax.set_title("\n".join(_lines_of(finding, _room_along(ax))), fontsize="medium", pad=pad, parse_math=False)
+    break_labels(ax)
+
+
+def break_labels(ax: Axes) -> None:
+    """Break the axes' labels into lines that the axes hold."""
+    for axis, length in ((ax.xaxis, _room_along(ax)), (ax.yaxis, extent(ax)[1])):
+        axis.set_label_text("\n".join(_lines_of(axis.get_label_text(), length)))
+
+
+def _lines_of(text: str, length: float) -> list[str]:
+    """Lines of a text, each broken where it is longer than these points."""
     from matplotlib import rcParams
 
-    width = max(16, int(_room_for_title(ax) / (_CHARACTER * float(rcParams["font.size"]))))
-    ax.set_title("\n".join(balanced(finding, width)), fontsize="medium", pad=pad, parse_math=False)
+    most = max(16, int(length / (_CHARACTER * float(rcParams["font.size"]))))
+    return [part for own in text.split("\n") for part in (balanced(own, most) if len(own) > most else [own])]
 
 
-def _room_for_title(ax: Axes) -> float:
+def _room_along(ax: Axes) -> float:
     """Points of the axes' width, which long names beside them will make smaller if no other axes are there."""
     width, place = extent(ax)[0], ax.get_subplotspec()
     if place is None or place.get_gridspec().ncols > 1:
@@ -140,12 +153,15 @@ def add_bar_of_height(ax: Axes, shown: Any, label: str) -> None:
 
 
 def _name_bar(bar: Any, label: str) -> None:
-    bar.set_label(label, wrap=True)
+    bar.set_label("\n".join(_lines_of(label, extent(bar.ax)[1])))
     bar.outline.set_visible(False)
 
 
 def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
-    """Add a legend next to the axes, or at the style's `loc`."""
+    """Add a legend next to the axes, above narrow ones, or at the style's `loc`."""
+    if not style and extent(ax)[0] < _NARROW:
+        legend_above(ax, handles)
+        return
     if "loc" not in style:
         style |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     ax.legend(handles=handles, frameon=False, fontsize="small", **style)

@@ -1,6 +1,6 @@
 """Each item's certainty: similarity to its cluster, probabilities of clusters, and these along time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,12 +92,19 @@ def plot_membership(
 
 
 def _say_doubted(
-    ax: Axes, row: ItemRow, own: Floats, tops: Floats, measure: str, also: str = "", *, pad: bool = False
+    ax: Axes,
+    row: ItemRow,
+    own: Floats,
+    tops: Floats,
+    measure: str,
+    notes: Mapping[int, str] | None = None,
+    *,
+    pad: bool = False,
 ) -> None:
     """Name the items whose measure (n,) is less than an even share above their tops (n,), and as the title.
 
-    The title names the least certain of those named in the figure, and has the number of all. Names are side by side,
-    above what is below them, so that no line to an item crosses another name.
+    The title names the least certain of those named in the figure, with `notes`, and has the number of all. Names are
+    side by side, above what is below them and beside it, so that no line to an item crosses another name.
     """
     (places,) = np.nonzero(own[row.at] < EVEN)
     places = places[np.argsort(own[row.at[places]], kind="stable")][:_MOST_TRIED]
@@ -106,7 +113,7 @@ def _say_doubted(
     named, middles = frame.side_by_side(across * (places + 0.5) / row.at.size, names, across)
     per_point = row.at.size / across
     below = [
-        tops[row.at[max(0, int((x - room / 2) * per_point)) : int((x + room / 2) * per_point) + 1]].max(initial=0.0)
+        tops[row.at[max(0, int((x - room / 2) * per_point) - 1) : int((x + room / 2) * per_point) + 2]].max(initial=0.0)
         for x, room in zip(middles, frame.rooms_of([names[k] for k in named]), strict=True)
     ]
     height = max(below, default=0.0)
@@ -122,9 +129,9 @@ def _say_doubted(
     n_below = int(np.sum(own < EVEN))
     some = f"{n_below:,} of {counted_items(own.size, row.items.dim)} {'has' if n_below == 1 else 'have'}"
     said = f"{some if n_below else 'no item has'} a {measure} below {EVEN:g}"
-    if first := [names[k] for k in sorted(named)[:_IN_TITLE]]:
+    if first := [names[k] + (notes or {}).get(int(row.at[places[k]]), "") for k in sorted(named)[:_IN_TITLE]]:
         said += f": {', '.join(first)}" + (f" and {n_below - len(first):,} more" if n_below > len(first) else "")
-    grammar.say(ax, f"{said}{also}", pad=_ABOVE + 2 * _LINES * font if pad and named else None)
+    grammar.say(ax, said, pad=_ABOVE + 2 * _LINES * font if pad and named else None)
 
 
 def given_membership(given: Any) -> Membership:
@@ -161,7 +168,8 @@ def draw_shares(
     largest = [*grammar.largest_of(sizes), -1]
     shown = frame.short_names([names[k] for k in largest], frame.LONGEST)
     looks = [patch_style(numbers[k], patterned) for k in largest]
-    grammar.add_legend(ax, [Patch(label=name, **style) for name, style in zip(shown, looks, strict=True)])
+    entries = [Patch(label=name, **style) for name, style in zip(shown, looks, strict=True)]
+    grammar.add_legend(ax, entries, title="cluster", title_fontsize="small")
 
 
 def _cluster_names(membership: Membership) -> list[str]:
@@ -259,14 +267,10 @@ def plot_item_uncertainty(
 def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats, items: ItemUncertainty) -> None:
     """Draw the limit of similarities (n,) to the own cluster, and name the items below it that are shown."""
     ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":", zorder=2.2)
-    measure, also = items.words.either("mean similarity", "mean agreement"), ""
-    (nearer,) = np.nonzero((own < EVEN) & (other > own))
-    if nearer.size == 1:
-        (name,) = frame.short_names(row.items.named(nearer), frame.LONGEST)
-        also = f"; {name} is nearer to cluster {items.names[items.nearest.values[nearer[0]]]}"
-    elif nearer.size:
-        also = f"; {nearer.size:,} are nearer to another cluster"
-    _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other), measure, also)
+    measure = items.words.either("mean similarity", "mean agreement")
+    nearer = np.flatnonzero((own < EVEN) & (other > own)).tolist()
+    notes = {k: f" (nearer to cluster {items.names[items.nearest.values[k]]})" for k in nearer}
+    _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other), measure, notes)
 
 
 def plot_regimes(

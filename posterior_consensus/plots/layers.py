@@ -20,7 +20,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
-from posterior_consensus.results.display import counted, listed, percent, short_name_of
+from posterior_consensus.results.display import counted, counted_items, listed, percent, plural, short_name_of
 from posterior_consensus.results.palette import COLOURS
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import RUNS
@@ -30,7 +30,6 @@ from posterior_consensus.runtime.tolerances import SAME
 _MOST_COLUMNS = 40
 _WIDEST = 7.1  # inches: a page of a journal, 180 mm
 _DOWN, _RUNS_DOWN = 3.5, 6.0  # inches of a figure for print: of layers of draws, and of runs
-_NARROW = 250.0  # points of axes without room for a legend next to them
 _SHORT = 4  # characters of a layer's name that need no more room below the axes
 _MARGIN = 0.3  # beside the columns, for their names
 _LEVEL = 8  # characters of a layer's name that is not written upright
@@ -122,6 +121,8 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     if largest is not None:
         at_both = [shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after)]
         grammar.mark_limit(ax, sum(at_both) / 2, "")
+    items = plural(str(partitions.labels.dims[1])) or "items"
+    ax.set_ylabel(f"heights: expected numbers of {items}, of {reported.shape[1]:,}")
     _say_largest(ax, comparison, dict(chain.from_iterable(names.items() for names in moved.values())))
     _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
@@ -203,12 +204,13 @@ def _say_largest(ax: Axes, comparison: LayerComparison, named: Mapping[str, floa
         return
     change = grammar.in_digits(largest.expected_loss, 2, comparison.loss.unit)
     said = f"largest change from {largest.before} to {largest.after}{ringed}: {change}"
-    n_moved = len(_moved_most(comparison)[0])
-    more = f" and {n_moved - len(named):,} more" if n_moved > len(named) else ""
-    moved = f"{counted(n_moved, 'item') if n_moved else 'no item clearly'} moved"
-    moves = ", ".join(f"{name} {percent(probability)}" for name, probability in named.items())
-    moved = f"moved, with probability: {moves}{more}" if named else moved
-    grammar.say(ax, f"{said}; {moved}")
+    n_moved, dim = len(_moved_most(comparison)[0]), str(comparison.partitions.labels.dims[1])
+    moves = [f"{name} ({percent(probability)})" for name, probability in named.items()]
+    if n_moved > len(named) > 0:
+        moves.append(f"{n_moved - len(named):,} more")
+    moved = " and ".join([", ".join(moves[:-1]), moves[-1]][len(moves) < 2 :]) if moves else ""
+    some = moved or (counted_items(n_moved, dim) if n_moved else f"no {dim if plural(dim) else 'item'} clearly")
+    grammar.say(ax, f"{said}; {some} moved")
 
 
 def _say_farthest(ax: Axes, comparison: LayerComparison) -> None:
@@ -388,12 +390,14 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
     ax.plot(at, values, color=NEUTRAL, linewidth=0.8, zorder=1)
     bars = np.stack([error, np.minimum(error, (1.0 - values).clip(min=0.0))])  # no stability is above 1
     ax.errorbar(at, values, bars, fmt="none", color=ink(), elinewidth=1.0, capsize=2, zorder=2)
-    others = "other" if best.any() else "error unknown"
-    for some, face, label in ((best, ink(), "not clearly less stable"), (~best, ax.get_facecolor(), others)):
+    others = "less stable than another" if best.any() else "error unknown"
+    for some, face, label in ((best, ink(), "not clearly less stable than any"), (~best, ax.get_facecolor(), others)):
         if some.any():
             ax.plot(at[some], values[some], "o", color=ink(), markerfacecolor=face, markersize=5, zorder=3, label=label)
     if any(is_listed):
-        ax.scatter(at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="shortlist")
+        ax.scatter(
+            at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="on the shortlist"
+        )
         grammar.say(ax, f"runs agree most around {listed(table.index[is_listed].tolist(), 4)} (rings)")
     elif best.any():
         grammar.say(ax, f"no layer is clearly more stable than {listed(table.index[best].tolist(), 4)} (filled)")
@@ -404,8 +408,9 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
         low = min(low, 0.0)
         ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
     room = 0.12 * (1.0 - low)
-    ax.set(ylabel=grammar.with_errors("stability", error, RUNS), ylim=(low - room, 1.0 + room))
-    _add_legend_of_runs(ax)
+    label = "stability (1: runs equal,\n0: random labels)"
+    ax.set(ylabel=grammar.with_errors(label, error, RUNS), ylim=(low - room, 1.0 + room))
+    grammar.add_legend(ax)
 
 
 def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
@@ -419,12 +424,7 @@ def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
     ax.set_ylim(0, 1.1 * np.nanmax([1, table["most"].max(), table["n_clusters"].max()]))
     frame.tick_integers(ax.yaxis)
     ax.set_ylabel("clusters")
-    _add_legend_of_runs(ax)
-
-
-def _add_legend_of_runs(ax: Axes, handles: list[Any] | None = None) -> None:
-    """Add a legend next to the axes, or above them in a column of print."""
-    (grammar.legend_above if frame.extent(ax)[0] < _NARROW else grammar.add_legend)(ax, handles)
+    grammar.add_legend(ax)
 
 
 def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
@@ -444,9 +444,9 @@ def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
     colours = [np.where(is_noise[own], NUMBER_OF_NOISE, own) for own in numbers]
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [on_page(_FAINT) + _SURE * 0.66] * len(tables))
-    ax.set_ylabel(counted(labels.shape[1], "item"))
+    ax.set_ylabel(counted_items(labels.shape[1], str(partitions.labels.dims[1])))
     if is_noise.any():
-        _add_legend_of_runs(ax, [grammar.point(NOISE, "s", NOISE_GREY)])
+        grammar.add_legend(ax, [grammar.point(NOISE, "s", NOISE_GREY)])
 
 
 def plot_layer_distances(
@@ -517,11 +517,16 @@ def plot_layer_distances(
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
     frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
-    _say_largest(grid[0], comparison, {}, " (rings)")
+    _say_largest(grid[0], comparison, {}, f" (rings; of successive {_many(comparison.dim)})")
     if comparison.ordered:
         _mark_largest(grid[0], comparison, column)
         _plot_by_lag(grid[1], comparison, column, labels[column])
     return grid
+
+
+def _many(dim: str) -> str:
+    """Layers by the name of their dimension, such as "years"."""
+    return plural(dim) or "layers"
 
 
 def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str) -> None:
@@ -529,17 +534,20 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     at = {name: k for k, name in enumerate(comparison.layers)}
     lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
     error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
-    style: dict[str, Any] = {"fmt": ".", "color": NEUTRAL, "elinewidth": 0.8, "alpha": 0.6, "label": "two layers"}
+    many = _many(comparison.dim)
+    style: dict[str, Any] = {"fmt": ".", "color": NEUTRAL, "elinewidth": 0.8, "alpha": 0.6, "label": f"two {many}"}
     ax.errorbar(lags, table[column], yerr=grammar.ERRORS * error, **style)
     means = table.groupby(lags).mean()
     ax.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
     if column == "expected_loss":
-        ax.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if layers were independent")
-    grammar.add_legend(ax, loc="best")
+        ax.plot(
+            means.index, means["independent"], color=ink(), linestyle="--", label=f"mean if {many} were independent"
+        )
     ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=grammar.with_errors(label, error))
     ax.locator_params(axis="x", integer=True)
-    ends = [f"{means[column].iloc[k]:.2g} at lag {means.index[k]}" for k in (0, -1)]
+    ends = [f"{means[column].iloc[k]:.2f} at lag {means.index[k]}" for k in (0, -1)]
     grammar.say(ax, f"mean {label}: {', '.join(dict.fromkeys(ends))}")
+    grammar.legend_above(ax)
 
 
 def plot_layer_items(
@@ -696,5 +704,6 @@ def _draw_memberships(layers: Mapping[Any, Membership], order: Any, figsize: Siz
         for legend in legends
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
     }
-    grammar.add_legend(grid[0], list(handles.values()), labels=list(handles))
+    title = {"title": "cluster", "title_fontsize": "small"}
+    grammar.add_legend(grid[0], list(handles.values()), labels=list(handles), **title)
     return grid

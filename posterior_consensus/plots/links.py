@@ -142,9 +142,9 @@ def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
         ax.annotate(f"{count:,}", (x, count), (0, 5), textcoords="offset points", ha="center", fontsize="small")
     ax.set_xlim(-0.5, counts.size - 0.5)
     frame.scale_counts(ax, "number of clusters", float(counts.max()))
-    grammar.say(ax, f"{counted(int(counts.sum()), 'cluster')}, {counts.iloc[0]:,} of {counted(1, 'record')}")
     ax.set_xticks(at, [size.replace(" or ", " or\n") for size in counts.index])
     ax.set_xlabel("records per cluster")
+    grammar.say(ax, f"{counted(int(counts.sum()), 'cluster')}, {counts.iloc[0]:,} of {counted(1, 'record')}")
 
 
 def draw_against(ax: Axes, links: ScoredLinks) -> None:
@@ -153,8 +153,8 @@ def draw_against(ax: Axes, links: ScoredLinks) -> None:
     shown = table.head(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["probability"].to_numpy(), np.ones(len(shown), np.bool_))
     some = f"{len(shown)} of " if len(shown) < len(table) else ""
-    grammar.say(ax, f"{some}{counted(len(table), 'pair')} decided against the score")
     ax.set(xlim=(0.0, 1.0), xlabel=f"{_SCORE}\n{_LOOKS}")
+    grammar.say(ax, f"{some}{counted(len(table), 'pair')} decided against the score")
     grammar.mark_limit(ax, links.tau, f"threshold: {links.tau:.3g}", at=0.0)
 
 
@@ -163,6 +163,8 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     shown = links.review(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
+    bounds = "" if shown["exact"].all() else "; ◄ at most"
+    ax.set(xlabel=f"rise of the expected loss (pairs)\n{_LOOKS}{bounds}")
     if len(shown):
         increase, exact = shown[["increase", "exact"]].iloc[-1]
         change, bound = ("raises", "at most ") if increase >= 0 else ("lowers", "at least ")
@@ -171,8 +173,6 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     else:
         grammar.say(ax, "no pair is decided")
     ax.locator_params(axis="x", nbins=5)  # small numbers have many digits
-    bounds = "" if shown["exact"].all() else "; ◄ at most"
-    ax.set(xlabel=f"rise of the expected loss (pairs)\n{_LOOKS}{bounds}")
 
 
 def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, exact: Flags) -> None:
@@ -212,10 +212,9 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     _name_pairs(ax, at, *(items.named(links.pairs[end].values[shown]) for end in ("first", "second")))
     some = f"{shown.size} of " if shown.size < nearest.size else ""
     which = ", the nearest to 0.5" if some else ""
+    label = grammar.with_errors(links.words.similarity, error, links.words)
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{label}\n{_LOOKS}")
     grammar.say(ax, f"{some}{counted(nearest.size, 'uncertain link')}{which}")
-    words = links.words
-    what, *errors = grammar.with_errors(words.similarity, error, words).split("\n")
-    ax.set(xlim=(0.0, 1.0), xlabel="\n".join([what, *errors, _LOOKS]))
     grammar.mark_limit(ax, 0.5, "0.5", at=0.0)
 
 

@@ -348,8 +348,7 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     numbers, words = table.index.values, similarity.partitions.samples.words
     within = table["distance_within"]
     grid[0].plot(numbers, within, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False)
-    label = "share of the distance between\ncomponents that is within clusters"
-    grid[0].set(ylim=(0.0, 1.0), ylabel=f"{label}\n(low: they are alike)", xlabel="number of clusters")
+    grid[0].set(ylim=(0.0, 1.0), ylabel="share within clusters\n(low: alike)", xlabel="number of clusters")
     grid[1].bar(numbers, table["clusters"], color=BARS, width=0.8, label=f"clusters in a {words.draw}")
     edges = np.append(numbers, numbers[-1] + 1) - 0.5
     name = f"components in a {words.draw}"
@@ -373,4 +372,5 @@ def _elbow_in_words(numbers: Integers, within: Floats) -> str:
         return "no number of clusters has less of the distance within clusters"
     k = int(falls.argmax())
     ends = " to ".join(grammar.in_digits(share, 2) for share in within[k : k + 2].tolist())
-    return f"the share falls most from {numbers[k]} to {numbers[k + 1]} clusters: {ends}"
+    fall = f"falls most from {numbers[k]} to {numbers[k + 1]} clusters: {ends}"
+    return f"the share of the distance between components that is within clusters {fall}"

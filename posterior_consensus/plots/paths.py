@@ -472,8 +472,8 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     first, last = thresholds[starts[longest]], thresholds[starts[longest + 1] - 1]
     here = f"{counted(components.n_components, 'stable component')} at {components.threshold:g}"
     also = ", the same" if first <= components.threshold <= last else f"; the same {numbers[starts[longest]]:,}"
-    grammar.say(ax, f"{here}{also} from {first:g} to {last:g}")
     agree = f"threshold: least share of the {components.words.draws} that agree"
     ax.set(xlabel=agree, ylabel="stable components")
+    grammar.say(ax, f"{here}{also} from {first:g} to {last:g}")
     frame.tick_integers(ax.yaxis)
     return ax

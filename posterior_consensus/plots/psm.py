@@ -395,8 +395,9 @@ def plot_posterior_comparison(
     if given is not None and along is None:
         clusters = np.bincount(labels), [str(name) for name in given.names]
     _name_sides(grid[0], along, items, in_row, clusters)
-    _say_differences(grid, comparison, labels, [] if given is None else [str(name) for name in given.names])
     _draw_items(grid[1], comparison, n_items)
+    _say_differences(grid, comparison, labels, [] if given is None else [str(name) for name in given.names])
+    grammar.legend_above(grid[1])
     return grid
 
 
@@ -473,4 +474,3 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     xlabel = f"mean absolute difference of\nits {comparison.words.either('posterior similarities', 'agreement')}"
     ax.set_xlabel(grammar.with_errors(xlabel, errors, comparison.words))
     ax.set_ylabel(f"{counted_items(len(table), name_or(table.index.name, 'item'))} that differ most")
-    grammar.legend_above(ax)

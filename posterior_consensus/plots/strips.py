@@ -84,6 +84,7 @@ def draw_numbered(
     strengths: Sequence[Floats] | None = None,
 ) -> Positions:
     """Plot strips of cluster numbers with given names, like :func:`draw_strips`; noise is grey."""
+    from matplotlib import rcParams
     from matplotlib.colors import to_rgba_array
     from matplotlib.patches import Rectangle
 
@@ -100,7 +101,9 @@ def draw_numbered(
                 ax.add_patch(Rectangle((start - 0.5, place - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
     ax.set_ylim(len(captions) - 0.5, -0.5)
     name_row(ax, row, names, by)
-    ax.set_yticks(range(len(captions)), captions)
+    n_lines = max(caption.count("\n") + 1 for caption in captions)
+    room = frame.extent(ax)[1] / len(captions) / (1.1 * n_lines)  # points of a line
+    frame.set_ticks(ax, "y", range(len(captions)), captions, min(room, float(rcParams["font.size"])))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return row.at
