@@ -227,6 +227,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
         frame.tick_integers(ax.xaxis)
     axes[0].tick_params(labelbottom=False)
     axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
+    grammar.break_labels(axes[1])
     last, settled = int(burn_in["burn_in"].max()), bool(burn_in["settled"].all())
     grammar.say(axes[0], f"burn-in ends by draw {last:,}" if settled else "the end of the burn-in is not determined")
     if axes[0].get_legend_handles_labels()[0]:

@@ -28,6 +28,7 @@ ERRORS = 2.0  # standard errors that a bar reaches to either side
 _MOST_TOGETHER = 4  # names at the common end of lines, after the first
 _NARROW = 250.0  # points of axes without room for a legend next to them
 _FEWEST = 12  # characters of a line of a legend
+_SIGN, _ROW = 3.5, 1.5  # of the font's size: width of a mark of a legend with its spaces, and height of a line
 _CHARACTER = 0.55  # of the font's size: mean width of a character of a title
 
 
@@ -158,10 +159,12 @@ def _name_bar(bar: Any, label: str) -> None:
 
 
 def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
-    """Add a legend next to the axes, above narrow ones, or at the style's `loc`."""
+    """Add a legend next to the axes, above narrow ones if they have room, or at the style's `loc`."""
     if not style and extent(ax)[0] < _NARROW:
-        legend_above(ax, handles)
-        return
+        entries = ax.get_legend_handles_labels()[0] if handles is None else handles
+        if _ROW * font_of_names() * _rows_above(ax, entries)[2] < extent(ax)[1] / 2:
+            legend_above(ax, handles)
+            return
     if "loc" not in style:
         style |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     ax.legend(handles=handles, frameon=False, fontsize="small", **style)
@@ -170,17 +173,24 @@ def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> 
 def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
     """Add a legend above the axes, in as many columns as they have room for, and below their title."""
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
-    font = font_of_names()
-    letters = max(_FEWEST, int((extent(ax)[0] / font - 3.5) / _CHARACTER))
-    lines = [balanced(str(handle.get_label()), letters) for handle in handles]
-    for handle, own in zip(handles, lines, strict=True):
-        handle.set_label("\n".join(own))
-    widest = font * (3.5 + _CHARACTER * max(len(line) for own in lines for line in own))
-    n_columns = int(np.clip(extent(ax)[0] / widest, 1, len(handles)))
+    labels, n_columns, n_rows = _rows_above(ax, handles)
+    for handle, label in zip(handles, labels, strict=True):
+        handle.set_label(label)
     add_legend(ax, handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns)
     if ax.get_title():
-        n_rows = max(sum(map(len, lines[k::n_columns])) for k in range(n_columns))
-        ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), pad=1.5 * font * (n_rows + 1))
+        pad = _ROW * font_of_names() * (n_rows + 1)
+        ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), pad=pad)
+
+
+def _rows_above(ax: Axes, handles: Sequence[Any]) -> tuple[list[str], int, int]:
+    """Labels of a legend above the axes, in lines that they hold, and its numbers of columns and of lines."""
+    room = extent(ax)[0] / font_of_names()
+    letters = max(_FEWEST, int((room - _SIGN) / _CHARACTER))
+    lines = [balanced(str(handle.get_label()), letters) for handle in handles]
+    widest = _SIGN + _CHARACTER * max(len(line) for own in lines for line in own)
+    n_columns = int(np.clip(room / widest, 1, len(handles)))
+    n_rows = max(sum(map(len, lines[k::n_columns])) for k in range(n_columns))
+    return ["\n".join(own) for own in lines], n_columns, n_rows
 
 
 def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:

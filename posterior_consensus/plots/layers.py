@@ -122,7 +122,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
         at_both = [shown.index(comparison.layers.index(end)) for end in (largest.before, largest.after)]
         grammar.mark_limit(ax, sum(at_both) / 2, "")
     items = plural(str(partitions.labels.dims[1])) or "items"
-    ax.set_ylabel(f"heights: expected numbers of {items}, of {reported.shape[1]:,}")
+    ax.set_ylabel(f"expected number of {items}")
     _say_largest(ax, comparison, dict(chain.from_iterable(names.items() for names in moved.values())))
     _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
@@ -408,7 +408,7 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
         low = min(low, 0.0)
         ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
     room = 0.12 * (1.0 - low)
-    label = "stability (1: runs equal,\n0: random labels)"
+    label = "stability (1: equal,\n0: random)"
     ax.set(ylabel=grammar.with_errors(label, error, RUNS), ylim=(low - room, 1.0 + room))
     grammar.add_legend(ax)
 

@@ -26,6 +26,7 @@ from posterior_consensus.runtime.aliases import Floats, Positions
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 _FARTHEST = "farthest with fewest clusters", "farthest with most clusters"
+_FILLED = 0.55  # share of the height that titles and labels of several lines leave to captions
 _FAINTEST = 0.08  # opacity of the draws of the last mode
 _MOST_SHARES = 3  # modes whose shares are written next to a chain
 
@@ -102,7 +103,7 @@ def draw_numbered(
     ax.set_ylim(len(captions) - 0.5, -0.5)
     name_row(ax, row, names, by)
     n_lines = max(caption.count("\n") + 1 for caption in captions)
-    room = frame.extent(ax)[1] / len(captions) / (1.1 * n_lines)  # points of a line
+    room = _FILLED * frame.extent(ax)[1] / len(captions) / n_lines  # points of a line
     frame.set_ticks(ax, "y", range(len(captions)), captions, min(room, float(rcParams["font.size"])))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

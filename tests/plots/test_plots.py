@@ -110,7 +110,7 @@ def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
 
 def test_path_of_one_value_away_from_the_default():
     ax = pc.loss_path(draws_of(1, 9, 6), loss="binder", values=[0.8], random_seed=1).plot()
-    assert not ax.collections and not ax.texts and ax.get_title().endswith("at tau = 0.8")
+    assert not ax.collections and not ax.texts and ax.get_title().endswith("at the threshold 0.8")
 
 
 @pytest.mark.parametrize(("n_items", "scale"), [(9, "linear"), (10, "log"), (150, "log")])

@@ -42,7 +42,8 @@ def test_items_stand_by_cluster_with_the_most_certain_first():
     (points,) = dots(ax)
     np.testing.assert_allclose(points.get_offsets()[:, 1], table.loc[order, "nearest_similarity"])
     assert len({to_hex(colour) for colour in points.get_facecolors()}) == 2
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["with own cluster", "with nearest other"]
+    entries = ["to own cluster", "to nearest other cluster (its colour)"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == entries
 
 
 def test_an_item_on_its_own_has_no_bar_and_one_cluster_no_points():
@@ -202,7 +203,7 @@ def test_the_same_clusters_in_another_order_do_not_cross():
 def test_columns_have_names_and_items_are_aligned():
     ax = pc.plot_alluvial(pc.credible_ball(GOOD, CENTRE))
     names = [tick.get_text().split("\n")[0] for tick in ax.get_xticklabels()]
-    assert names == ["upper vertical", "partition", "lower vertical"]
+    assert names == ["fewest clusters", "partition", "most clusters"]
     ax = pc.plot_alluvial({"one": LABELS, "two": LABELS[::-1], "three": CENTRE})
     assert len(ax.collections) == 2
     assert all(len(bands.get_paths()) == 2 for bands in ax.collections)
