@@ -257,7 +257,7 @@ def plot_draws_map():
 def plot_items_map():
     """Which clusters are near each other?
 
-    Map of the galaxies by similarity, coloured by cluster; clusters are named at their exemplars.
+    Map of the galaxies by similarity, coloured by cluster; clusters are named, each with its most typical galaxy.
     """
     galaxies = pc.load_example("galaxies")
     best = pc.consensus_partition(galaxies, random_seed=1)

@@ -28,6 +28,7 @@ ERRORS = 2.0  # standard errors that a bar reaches to either side
 _MOST_TOGETHER = 4  # names at the common end of lines, after the first
 _NARROW = 250.0  # points of axes without room for a legend next to them
 _FEWEST = 12  # characters of a line of a legend
+_MOST_ABOVE = 0.4  # of the figure's height that a legend may have above the axes
 _SIGN, _ROW = 3.5, 1.5  # of the font's size: width of a mark of a legend with its spaces, and height of a line
 _CHARACTER = 0.55  # of the font's size: mean width of a character of a title
 
@@ -162,7 +163,8 @@ def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> 
     """Add a legend next to the axes, above narrow ones if they have room, or at the style's `loc`."""
     if not style and extent(ax)[0] < _NARROW:
         entries = ax.get_legend_handles_labels()[0] if handles is None else handles
-        if _ROW * font_of_names() * _rows_above(ax, entries)[2] < extent(ax)[1] / 2:
+        down = 72 * ax.figure.bbox.height / ax.figure.dpi
+        if _ROW * font_of_names() * _rows_above(ax, entries)[2] < _MOST_ABOVE * down:
             legend_above(ax, handles)
             return
     if "loc" not in style:

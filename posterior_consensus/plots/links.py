@@ -18,7 +18,8 @@ from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
-_WIDE, _SHORT = 220.0, 14  # points of axes for long names, and characters of names beside narrower ones
+_WIDE, _SHORT = 220.0, 14  # points of axes for long names, and most characters of names beside narrower ones
+_NAMED = 0.6  # share of the width of narrow axes that names of pairs may have
 _BINS = np.linspace(0.0, 1.0, 21)
 _SCORE = "score (probability of a match)"
 _LOOKS = "●\u00a0in\u00a0one\u00a0cluster  ○\u00a0in\u00a0different\u00a0ones"  # each in one line
@@ -225,7 +226,9 @@ def _most_rows(ax: Axes, most: int) -> int:
 
 def _name_pairs(ax: Axes, places: Positions, first: Iterable[Any], second: Iterable[Any]) -> None:
     """Write the names of both items of each pair at its place."""
-    longest = frame.LONGEST if frame.extent(ax)[0] > _WIDE else _SHORT
+    width = frame.extent(ax)[0]
+    letters = _NAMED * width / (0.55 * frame.font_of_names())
+    longest = frame.LONGEST if width > _WIDE else min(_SHORT, int((letters - len(" and ")) / 2))
     short = frame.short_names(map(as_text, chain(first, second)), longest)
     names = [f"{one} and {other}" for one, other in zip(short[: places.size], short[places.size :], strict=True)]
     frame.set_ticks(ax, "y", places, names)

@@ -289,7 +289,8 @@ def _draw_groups(
     for turn in range(_TURNS):
         for ((_, colour, marker, _), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
             look = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker, **style}
-            ax.scatter(*places[at[turn::_TURNS]].T, area * counts[turn::_TURNS], **look)
+            x, y = places[at[turn::_TURNS]].T
+            ax.scatter(x, y, area * counts[turn::_TURNS], **look)
     for _, colour, marker, name in groups:
         ax.scatter([], [], _AREA, facecolor=colour, edgecolor=colour, marker=marker, label=name, **style)
     for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():
@@ -353,7 +354,7 @@ def plot_items_map(
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_items_map(draws, [0, 0, 1, 1])
     >>> [text.get_text() for text in ax.texts]
-    ['0.12', '0 (n = 2)\nmost typical: 0', '1 (n = 2)\nmost typical: 2']
+    ['0.12', '0 (n = 2)\ntypical: 0', '1 (n = 2)\ntypical: 2']
     """
     source, partition = as_source(draws), partition_of(draws, partition)
     items = item_uncertainty(source, partition)
@@ -369,7 +370,7 @@ def plot_items_map(
     sizes = np.bincount(labels).tolist()
     names = frame.short_names(source.items.names[items.exemplars], _LONGEST)
     clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
-    captions = [f"{cluster} (n = {size:,})\nmost typical: {item}" for cluster, size, item in clusters]
+    captions = [f"{cluster} (n = {size:,})\ntypical: {item}" for cluster, size, item in clusters]
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
     _as_map(ax)
