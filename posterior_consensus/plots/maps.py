@@ -212,7 +212,10 @@ def _marks(
         marks["partition"] = "*", draws.as_labels(partition)
     if ball is not None and not draws.lacks_items:  # runs of some items are no place
         for name, kind in farthest_of(ball).items():
-            marks[f"{kind}, of the ball"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
+            marks[f"ball: {kind.removeprefix('farthest with ')}"] = (
+                _SYMBOLS[name],
+                draws.as_labels(getattr(ball, name)[0], "ball"),
+            )
     for k, labels in enumerate([] if particles is None else particles.partitions):
         marks[f"particle {k}"] = k, draws.as_labels(labels, "particles")
     return marks
@@ -286,11 +289,12 @@ def _draw_groups(
     most = max(int(counts.max(initial=1)) for _, counts in counted_draws)
     area = min(_AREA, _LARGEST / most)
     style: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}
-    for turn in range(_TURNS):
+    n_turns = _TURNS if len(groups) > 1 else 1
+    for turn in range(n_turns):
         for ((_, colour, marker, _), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
             look = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker, **style}
-            x, y = places[at[turn::_TURNS]].T
-            ax.scatter(x, y, area * counts[turn::_TURNS], **look)
+            x, y = places[at[turn::n_turns]].T
+            ax.scatter(x, y, area * counts[turn::n_turns], **look)
     for _, colour, marker, name in groups:
         ax.scatter([], [], _AREA, facecolor=colour, edgecolor=colour, marker=marker, label=name, **style)
     for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():

@@ -111,14 +111,13 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
     draws = draws_of(3, 200, 12)
     ball = pc.credible_ball(draws, draws.labels[0], prob=0.6)
     ax = pc.plot_draws_map(draws, ball=ball, n_draws=90)
-    chains = ax.collections[:6]
-    full, hollow = chains[::2], chains[1::2]
-    assert [len(a.get_offsets()) + len(b.get_offsets()) for a, b in zip(full, hollow, strict=True)] == [30, 30, 30]
+    numbers = np.array([len(dots.get_offsets()) for dots in ax.collections[:48]]).reshape(8, 3, 2)  # in eight turns
+    assert numbers.sum(axis=(0, 2)).tolist() == [30, 30, 30] and numbers[:, :, 0].sum(axis=1).max() < 30
     shown = draws.take(np.concatenate([rows[np.linspace(0, 199, 30).astype(int)] for rows in draws.samples.chains]))
     outside = sum(reference.vi(draws.labels[0], row) > ball.radius + 1e-9 for row in shown.labels)
-    assert sum(len(a.get_offsets()) for a in hollow) == outside > 0
+    assert numbers[:, :, 1].sum() == outside > 0
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    marks = ["partition", "horizontal bound", "upper vertical bound", "lower vertical bound"]
+    marks = ["partition", "ball: farthest draw", "ball: fewest clusters", "ball: most clusters"]
     assert legend == ["chain 0", "chain 1", "chain 2", "outside of the 60% ball", *marks]
 
 

@@ -28,7 +28,7 @@ def test_pairs_are_counted_apart_and_those_left_out_are_counted_too():
     assert numbers(counts) == [of_same, of_others]
     counts.figure.draw_without_rendering()
     assert [text.get_text() for text in counts.get_yticklabels()] == ["2", "1", "0", "1"]
-    assert counts.get_title().replace("\n", " ") == "0 pairs surely joined, 3 uncertain (shaded)"
+    assert counts.get_title().replace("\n", " ") == "0 pairs above 0.95, 3 uncertain, from 0.05 to 0.95 (shaded)"
     filled, hollow = uncertain.collections[1:]
     assert len(filled.get_offsets()) == 1 and len(hollow.get_offsets()) == 2 and not len(hollow.get_facecolors())
     assert "7 pairs at 0.01 or less" in counts.get_xlabel() and "MCSE" in uncertain.get_xlabel()
@@ -47,7 +47,8 @@ def test_unscored_pairs_are_counted_and_the_threshold_has_its_value():
     found = pc.links(pc.as_pair_similarity(table, left="a", right="b", probability="p"), [0, 0, 1, 2])
     sizes, scores = found.plot()[0][::-1]
     assert "3 unscored pairs" in scores.get_xlabel()
-    assert scores.get_title().replace("\n", " ") == "0 joined, 1 separated against their score (shaded: beyond 0.5)"
+    assert scores.get_title().replace("\n", " ") == "0 joined, 1 separated against their score (shaded)"
+    assert "threshold: 0.5" in {text.get_text() for text in scores.texts}
     above, below = (shade.get_datalim(scores.transData) for shade in scores.collections)  # which begin at zero pairs
     assert (above.x1, above.y0, below.x0, below.y1) == (0.5, 0.0, 0.5, 0.0)
     assert sizes.lines[0].get_ydata()[:2] == pytest.approx([2, 1]) and not sizes.patches

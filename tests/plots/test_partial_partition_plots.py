@@ -36,9 +36,9 @@ def test_curve_and_what_was_asked_for(partial):
     corners = filled.vertices
     area = abs(np.sum(corners[:-1, 0] * corners[1:, 1] - corners[1:, 0] * corners[:-1, 1])) / 2
     assert area / 8 == pytest.approx(partial.area)
-    texts = ["in the half that chose them: 1", "in the other half: 1"]
+    texts = ["in the half that chose them: 100%", "in the other half: 100%"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == texts
-    assert ax.get_title().startswith("5 of 8 items") and ax.texts[0].get_text() == "requested: 0.9"
+    assert ax.get_title().startswith("5 of 8 items") and ax.texts[0].get_text() == "requested: 90%"
 
 
 def test_open_items_are_pale_among_the_data(partial):

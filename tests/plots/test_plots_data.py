@@ -73,7 +73,7 @@ def test_many_features_are_shown_by_principal_components(rng):
     np.testing.assert_allclose(sorted(points(ax)), sorted(map(tuple, pca.transform(standardized).tolist())))
     first, second = pca.explained_variance_ratio_
     assert ax.get_xlabel() == f"first principal component: {first:.0%} of the variance"
-    assert ax.get_ylabel() == f"second principal component: {second:.0%} of the variance"
+    assert ax.get_ylabel().replace("\n", " ") == f"second principal component: {second:.0%} of the variance"
 
 
 def test_chosen_features_are_drawn():
