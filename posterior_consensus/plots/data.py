@@ -228,7 +228,7 @@ def _clusters_in_words(table: Observed, similarity: Floats, present: Flags) -> s
     """Number of clusters, and of items that are uncertain, unassigned or without a value, if there are any."""
     said = f"{counted(len(table.names), 'cluster')} of {counted_items(table.labels.size, table.items.dim)}"
     for number, what in (
-        (np.sum(similarity < EVEN), f"below {EVEN:g} (hollow)"),
+        (np.sum(similarity < EVEN), f"of mean similarity below {EVEN:g} (hollow)"),
         (np.sum(table.labels < 0), "unassigned"),
         (np.sum(~present), "with missing values"),
     ):

@@ -346,7 +346,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     for prob, at in zip(_PROBS, (1.0, 0.93), strict=True):  # names at two heights, as the scores can be near
         least = density.least_score(prob)
         if np.isfinite(least):
-            grammar.mark_limit(ax, least, f"{prob:.0%} credible set", at=at)
+            grammar.mark_limit(ax, least, f"{prob:.0%} {words.either('credible set', 'set')}", at=at)
     if heights.size > 1:
         apart = grammar.in_digits(float(np.sort(heights)[:-1].min()), 2, density.loss.unit)
         grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{apart} apart")

@@ -78,6 +78,31 @@ def test_titles_and_names_of_lines_are_within_the_figure(name):
         assert not text.get_text() or (own.x0 >= box.x0 - 1 and own.x1 <= box.x1 + 1), text.get_text()
 
 
+NARROW = "cluster_stability", "cluster_summary", "credible_ball", "draws_map", "near_independence", "stable_components"
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_axes_have_labels_within_a_narrow_figure(name):
+    figure = drawn(name, figsize=(3.5, 3.5))[0].figure
+    figure.draw_without_rendering()
+    box = figure.bbox
+    for label in (axis.label for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
+        own = label.get_window_extent()
+        assert not label.get_text() or (own.x0 >= box.x0 - 2 and own.x1 <= box.x1 + 2), label.get_text()
+
+
+def test_numbers_have_all_their_digits_and_the_minus_of_the_axes():
+    shown = [grammar.in_digits(*case) for case in ((1.1, 3, "bits"), (12.0, 2), (-0.02, 2), (0.0, 2), (0.9, 2, "bits"))]
+    assert shown == ["1.10 bits", "12", "\N{MINUS SIGN}0.020", "0", "0.90 bits"]
+
+
+def test_the_merge_that_costs_least_need_not_join_similar_clusters():
+    draws = np.array([[0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 3]] * 9 + [[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3]])
+    ax = pc.cluster_merges(draws, draws[0], loss="binder").plot()
+    said = "merging clusters 2 (n = 1) and 3 (n = 1) raises the expected Binder loss least, by 0.014"
+    assert ax.get_title().replace("\n", " ") == said
+
+
 def test_lines_that_end_together_share_a_name():
     ax = plt.figure().gca()
     for name, end in (("a", 0.0), ("b", 1.0), ("c", 0.001)):
@@ -126,6 +151,7 @@ def test_the_node_that_the_title_of_a_tree_names_is_in_the_picture(size):
     ax = pc.consensus_tree(layers, random_seed=1, progressbar=False).plot()
     (node,) = re.findall(r"node (\d+)", ax.get_title().replace("\n", " "))
     assert {node, f"node {node}"} & {text.get_text() for text in ax.texts}
+    assert ("2 of these have under 5 items" in ax.get_title().replace("\n", " ")) == (size == 300)
 
 
 @pytest.mark.parametrize("n_below", [2, 7])
