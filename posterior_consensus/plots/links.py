@@ -58,7 +58,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
 
     Notes
     -----
-    On the left, numbers of pairs by similarity, upwards for pairs in one cluster of the partition, downwards for other
+    On the left, numbers of pairs by similarity, upwards for pairs that the partition joins, downwards for other
     pairs, on an axis of square roots. Uncertain links, with a similarity from 0.05 to 0.95, are shaded. The label has
     the number of pairs that `links` leaves out. On the right are at most 20 uncertain links, the nearest to 1/2: a
     filled point is a pair in one cluster of the partition, a hollow one another pair. Lines extend two Monte Carlo
@@ -107,10 +107,8 @@ def _draw_pair_numbers(ax: Axes, probability: Floats, within: Flags, pairs: str)
     ax.stairs(-both[1], _BINS, fill=True, color=NEUTRAL)
     ax.axhline(0.0, color=ink(), linewidth=0.8)
     frame.scale_counts(ax, f"number of {pairs}", *(float(max(1, numbers.max())) for numbers in both))
-    corner: dict[str, Any] = {"transform": ax.transAxes, "fontsize": "small"}
-    for height, side, where in ((1.0, "top", "in one cluster"), (0.0, "bottom", "in different clusters")):
-        up = "\N{UPWARDS ARROW}" if side == "top" else "\N{DOWNWARDS ARROW}"
-        ax.text(0.02, height, f"{up} {where}", ha="left", va=side, bbox=grammar.behind_names(ax), **corner)
+    sides = "\N{LEFTWARDS ARROW} separated   joined \N{RIGHTWARDS ARROW}"  # which are turned
+    ax.set_ylabel(f"{ax.get_ylabel()}\n{sides}")
     ax.set_xlim(0.0, 1.0)
 
 

@@ -122,9 +122,9 @@ def _plateaus_in_words(dim: str, x: Floats, clusters: Integers, distances: Float
 
 def draw_precision_and_recall(ax: Axes, x: Floats, table: xr.Dataset) -> None:
     """Plot expected precision and recall of pairs as named lines: recall falls, and precision rises."""
-    for name, face, side in (("precision", ink(), "top"), ("recall", ax.get_facecolor(), "bottom")):
+    for name, marker, side in (("precision", "^", "top"), ("recall", "v", "bottom")):
         y = table[name].values
-        ax.plot(x, y, "o-", color=ink(), markerfacecolor=face, linewidth=1.0, markersize=4)
+        ax.plot(x, y, f"{marker}-", color=ink(), linewidth=1.0, markersize=4)
         if known := np.flatnonzero(np.isfinite(y)).tolist():
             place: Any = {"xytext": (0, 7 if side == "bottom" else -7), "textcoords": "offset points", "va": side}
             ax.annotate(name, (x[known[0]], y[known[0]]), fontsize="small", **place)
