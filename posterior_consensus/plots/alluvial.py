@@ -28,7 +28,7 @@ from posterior_consensus.plots.colours import (
     repeats,
 )
 from posterior_consensus.plots.frame import CHARACTER, LONGEST, Axes, Size, extent, new_axes, shortened
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, counted_items, plural
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     dark, pale = on_page(_CHANGING), on_page(_STAYING)
     opacities = [np.where(np.not_equal.outer(*sides), dark, pale) for sides in itertools.pairwise(numbers)]
     ax = draw_alluvial(new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4), columns, tables, opacities)
-    _say_changes(ax, names, [column[label] for column, label in zip(numbers, labels, strict=True)])
+    dim = str(partitions.labels.dims[-1]) if aligned else "item"
+    _say_changes(ax, names, [column[label] for column, label in zip(numbers, labels, strict=True)], dim)
     _explain_opacities(ax)
     return ax
 
@@ -120,9 +121,9 @@ def _explain_opacities(ax: Axes) -> None:
     grammar.legend_above(ax, entries)
 
 
-def _say_changes(ax: Axes, names: list[str], numbers: list[Integers]) -> None:
+def _say_changes(ax: Axes, names: list[str], numbers: list[Integers], dim: str) -> None:
     """Write between columns how many items change their cluster's number (n_items,), and where most do as the title."""
-    said, changing = changes_in_words(names, numbers)
+    said, changing = changes_in_words(names, numbers, dim)
     grammar.say(ax, said)
     notes = [f"{number:,} change" for number in changing]
     longest = max(len(line) for tick in ax.get_xticklabels() for line in tick.get_text().split("\n"))
@@ -131,7 +132,9 @@ def _say_changes(ax: Axes, names: list[str], numbers: list[Integers]) -> None:
         ax.tick_params(which="minor", length=0)
 
 
-def changes_in_words(names: Sequence[str], numbers: Sequence[npt.NDArray[np.integer]]) -> tuple[str, list[int]]:
+def changes_in_words(
+    names: Sequence[str], numbers: Sequence[npt.NDArray[np.integer]], dim: str
+) -> tuple[str, list[int]]:
     """Between which two partitions most items change their cluster's number (n_items,), and how many in each step."""
     changing, common = [], []
     for one, other in itertools.pairwise(numbers):
@@ -140,11 +143,11 @@ def changes_in_words(names: Sequence[str], numbers: Sequence[npt.NDArray[np.inte
         common.append(int(both.sum()))
     most = max(changing)
     at = [j for j, number in enumerate(changing) if number == most]
-    of = f"{most:,} of {counted(common[at[0]], 'item')}"
+    of = f"{most:,} of {counted_items(common[at[0]], dim)}"
     before, after = (shortened(name.partition("\n")[0], LONGEST) for name in names[at[0] : at[0] + 2])
     before = f"partition {before}" if before.isdigit() else before  # a number alone can be read as a cluster's
     if most == 0:
-        return "no item changes its cluster", changing
+        return f"no {dim if plural(dim) else 'item'} changes its cluster", changing
     if len(at) > 1:
         return f"at most {of} change cluster in a step, first from {before} to {after}", changing
     others = ", the most of any step" if len(changing) > 1 else ""

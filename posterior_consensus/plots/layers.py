@@ -613,7 +613,7 @@ def plot_layer_items(
         grid, _ = _draw_partitions(layers, order, figsize, axes)
         if len(layers.labels) > 1:
             names = frame.short_names(layers.partitions, frame.LONGEST)
-            grammar.say(grid[0], changes_in_words(names, list(layers.labels.values))[0])
+            grammar.say(grid[0], changes_in_words(names, list(layers.labels.values), str(layers.labels.dims[1]))[0])
         return grid
     if not isinstance(layers, Mapping) or not all(isinstance(one, Membership) for one in layers.values()) or not layers:
         raise TypeError(

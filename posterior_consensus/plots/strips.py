@@ -366,6 +366,7 @@ def _draw_chains(ax: Axes, responsibilities: Floats, samples: Samples) -> Floats
             text = " ".join(f"{share:.2f}" for share in own)
             style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
             ax.annotate(text, (1.0, place), (3, 0), ax.get_yaxis_transform(), **style)
+        ax.annotate("shares", (1.0, 1.0), (3, 2), "axes fraction", **style | {"va": "bottom"})
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     looks = zip(greys, range(n_modes), strict=True)
