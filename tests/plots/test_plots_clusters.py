@@ -246,4 +246,4 @@ def test_modes_are_rows_of_items_that_fade_and_of_draws_chain_by_chain():
     of_chains = modes.responsibilities[:, 0].values.reshape(3, 3).T  # the first mode is black, the second white
     np.testing.assert_array_equal([row.get_array()[0] for row in rows.images], of_chains)
     shares = [" ".join(f"{share:.2f}" for share in (own.mean(), 1 - own.mean())) for own in of_chains]
-    assert [text.get_text() for text in rows.texts] == shares
+    assert [text.get_text() for text in rows.texts] == [*shares, "shares"]
