@@ -517,14 +517,14 @@ def plot_layer_distances(
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
     frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
-    _say_largest(grid[0], comparison, {}, f" (rings; of successive {_many(comparison.dim)})")
+    _say_largest(grid[0], comparison, {}, f" (rings; of successive {_plural_of(comparison.dim)})")
     if comparison.ordered:
         _mark_largest(grid[0], comparison, column)
         _plot_by_lag(grid[1], comparison, column, labels[column])
     return grid
 
 
-def _many(dim: str) -> str:
+def _plural_of(dim: str) -> str:
     """Layers by the name of their dimension, such as "years"."""
     return plural(dim) or "layers"
 
@@ -534,7 +534,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     at = {name: k for k, name in enumerate(comparison.layers)}
     lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
     error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
-    many = _many(comparison.dim)
+    many = _plural_of(comparison.dim)
     style: dict[str, Any] = {"fmt": ".", "color": NEUTRAL, "elinewidth": 0.8, "alpha": 0.6, "label": f"two {many}"}
     ax.errorbar(lags, table[column], yerr=grammar.ERRORS * error, **style)
     means = table.groupby(lags).mean()
