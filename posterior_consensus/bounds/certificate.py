@@ -23,7 +23,6 @@ from posterior_consensus.bounds.bound import (
 from posterior_consensus.bounds.components import ComponentsInfo, among_of, components_bound
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
-from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.bounds.vi_sets import VISetsInfo, sets_bound, sets_fit
 from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.expectation import judged_labels, loss_on, mean_loss
@@ -43,11 +42,10 @@ from posterior_consensus.sources.conversion import as_source, partition_of
 
 _BYTES_WITH_TRIANGLES = 160  # of a pair of items, with room for the triangles: 5,000 items in 4 GB
 _SECONDS_A_PAIR = 2e-9  # a low estimate for one run of a search
-_MATCHING_SHARE = 0.1
-_SETS_SHARE = 0.7  # of the time for VI's own bounds; the other one is computed only where this one is not close
+_SETS_SHARE = 0.9  # of the time under VI; matching is tried only where this is not close
 _CLOSE = 0.95  # of the expected loss
 _SECONDS_TO_CERTIFY = 60.0  # estimated time of the work
-_QUICK_SECONDS = 0.3  # the same, beside other results
+_QUICK_SECONDS, _QUICK_SECONDS_OF_VI = 0.3, 0.8  # the same, beside other results
 
 
 class BoundedLosses(NamedTuple):
@@ -61,26 +59,18 @@ class BoundedLosses(NamedTuple):
 def _vi_lower_bound(
     draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
-    """Return the highest of the bounds: the one for any metric, and VI's own, which take most of the budget.
-
-    VI's own is by set partitioning where items and budget allow it, and item by item where that is not close. It is
-    left out where the budget does not suffice for its first steps.
-    """
-    if seconds_to_begin(draws) > (1 - _MATCHING_SHARE) * budget.left:
-        bound = matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
-        return replace(bound, left_out=too_many_pairs(draws.n_items))
-    share = budget.part(_MATCHING_SHARE)
-    by_matching = matching_bound(draws, loss, incumbent, budget=share, progressbar=progressbar)
-    bounds = [by_matching]
-    if sets_fit(draws, budget.left):
+    """Return the bound by set partitioning; the one for any metric, if it is higher, where that is not close."""
+    bounds, left_out = [], too_many_pairs(draws.n_items)
+    if not left_out and sets_fit(draws, budget.left):
         part = budget.part(_SETS_SHARE)
         by_sets = sets_bound(draws, incumbent, budget=part, progressbar=progressbar)
-        bounds.append(by_sets)
         expected = mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0]
         interrupted = isinstance(by_sets.info, VISetsInfo) and by_sets.info.stopped
         if interrupted or by_sets.value > _CLOSE * expected:
-            return max(bounds, key=lambda bound: bound.value)
-    bounds.append(vi_bound(draws, incumbent, budget=budget, progressbar=progressbar))
+            return by_sets
+        bounds.append(by_sets)
+    by_matching = matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
+    bounds.append(replace(by_matching, left_out=left_out))
     return max(bounds, key=lambda bound: bound.value)
 
 
@@ -159,7 +149,7 @@ class Certificate(InWords):
         A partition of smaller expected loss, if bounding found one.
     better_loss : float
         Its expected loss; if there is none, the expected loss of the partition.
-    info : BinderBoundInfo, ComponentsInfo, VISetsInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
+    info : BinderBoundInfo, ComponentsInfo, VISetsInfo, RelaxationInfo, MatchingInfo or None
         The method's record of its work.
     left_out : str
         What was not computed for the bound and why, as a sentence; empty where nothing was left out.
@@ -366,7 +356,8 @@ def quick_certificate(
         return None, "Optimality is not assessed: no bound is known for runs that lack items."
     if source.n_items * (source.n_draws or 1) > memory.LABELS_TO_BOUND:
         return None, f"No certificate was computed, because there are more than {memory.LABELS_TO_BOUND:,} labels."
-    budget = WorkBudget(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
+    most = _QUICK_SECONDS_OF_VI if record == vi() else _QUICK_SECONDS
+    budget = WorkBudget(min(most, np.inf if seconds is None else seconds))
     try:
         return certificate_within(budget, source, partition, record, progressbar=progressbar), ""
     except MemoryError:

@@ -39,14 +39,15 @@ _ENOUGH = 0.9  # of what its parent lacks: a leaf that lacks less is branched on
 _WORTH = 0.05  # share of what is missing that a change must gain to be followed by another
 _MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim at
 _WAVE = 0.2  # the gap after a wave of proofs, relative to the one before
+_LAST_WAVE = 0.002  # of the expected loss: the gap at which the last wave begins
 _CLOSED = 1e-10  # relative gap at which the proof ends
 _LEAST_LOSS = 0.01  # bits, of which that share is still above rounding
 _TINY = 1e-12
 _PULL = 0.02  # of shares towards those in the incumbent, by bit
 _N_STARTS = 4  # of searches for sets that cost less
-_SECONDS_A_CALL = 3e-5  # of a kernel, besides what it does
+_SECONDS_A_CALL = 4e-4  # of a kernel, besides what it does, and of what prepares it
 _SECONDS_A_FIT = 1e-3
-_SECONDS_A_PAIR = 1.1e-8  # of free items, for a step of prices
+_SECONDS_A_PAIR = 1.8e-8  # of free items, for a step of prices
 _SECONDS_A_MEMBER = 1.5e-8  # of a block, for a search of a set
 _SECONDS_A_BYTE = 2e-9  # of a block, for each item that bends
 _ROUNDING = 1e-11  # bits an item; far above the rounding of the sums, so that the bound stays valid
@@ -247,13 +248,15 @@ class _Leaf:
 def _nearest(point: Floats, sets: npt.NDArray[np.bool_], costs: Floats, multiplicity: Integers) -> Floats:
     """The shares (n,) nearest to a point, squares divided by multiplicities, of which no set (S, n) has above its cost.
 
-    This is Lawson and Hanson's least distance programming, by multipliers that are not negative.
+    Lawson and Hanson's least distance programming finds the sets that limit them. The equations of these are then
+    solved by themselves, as the former loses digits with the distance.
     """
     scale = np.sqrt(multiplicity)
     system = np.vstack([-scale[:, np.newaxis] * sets.T, sets @ point - costs])
-    target = np.append(np.zeros(scale.size), 1.0)
-    residuals = system @ nnls(system, target)[0] - target
-    return point - scale * residuals[:-1] / residuals[-1]
+    limiting = nnls(system, np.append(np.zeros(scale.size), 1.0))[0] > 0
+    matrix = sets[limiting].astype(float)
+    above = matrix @ point - costs[limiting]
+    return point - multiplicity * (matrix.T @ np.linalg.lstsq(matrix * multiplicity @ matrix.T, above)[0])
 
 
 class _Numbers(NamedTuple):
@@ -383,7 +386,7 @@ class _SetsBound:
             self._note(short)
             if short <= self._closed:
                 return False
-            target = max(_WAVE * short, self._closed)
+            target = _WAVE * short if short > _LAST_WAVE * self.loss else self._closed
             number = count()
             heap = [(-root.short, next(number), root) for root in roots if root.short > target]
             heapify(heap)

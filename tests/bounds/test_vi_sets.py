@@ -11,10 +11,31 @@ from posterior_consensus.bounds.bound import WorkBudget
 from posterior_consensus.bounds.distinct_draws import DistinctDraws
 from posterior_consensus.bounds.vi_sets import distinct_blocks, sets_bound
 from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.kernels import vi_sets as kernels
 from posterior_consensus.losses import vi
-from tests.bounds.test_vi import ensemble, optimum
-from tests.catalogue.posteriors import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
+
+
+def optimum(draws):
+    """Best of all partitions and its expected VI."""
+    blocks = [(block, mean_loss(draws, block.astype(np.int32), vi())) for block in enumerate_partitions(draws.n_items)]
+    block, losses = min(blocks, key=lambda pair: pair[1].min())
+    return block[losses.argmin()].astype(np.int32), float(losses.min())
+
+
+def ensemble(seed):
+    """Some draws of up to eight items: noisy or without any structure, weighted or not, with equal items or not."""
+    rng = np.random.default_rng(seed)
+    n_draws, n_items = int(rng.integers(1, 12)), int(rng.integers(1, 9))
+    n_clusters = int(rng.integers(1, 5))
+    if seed % 2:
+        labels = random_draws(rng, n_draws, n_items, n_clusters)
+    else:
+        labels = noisy_draws(rng, n_draws, n_items, n_clusters, 0.4)
+    if seed % 3 == 0:
+        labels = labels[:, rng.integers(n_items, size=n_items)]
+    return pc.as_partition_draws(labels, weights=rng.exponential(size=n_draws) if seed % 5 == 0 else None)
 
 
 def bound_of(draws, incumbent, seconds=1.0):
@@ -28,6 +49,14 @@ def test_no_partition_is_below_the_bound(seed):
     for incumbent in (best, draws.labels[0].astype(np.int32), np.arange(draws.n_items, dtype=np.int32)):
         for seconds in (1e-3, 1e-2, 0.1):
             assert 0 <= bound_of(draws, incumbent, seconds).value <= least + 1e-12
+
+
+def test_equal_items_are_merged():
+    labels = noisy_draws(np.random.default_rng(3), 20, 4, 3, 0.3)[:, [0, 1, 1, 2, 3, 3, 3]]
+    draws = pc.as_partition_draws(labels)
+    best, least = optimum(draws)
+    bound = bound_of(draws, best)
+    assert bound.value == pytest.approx(least, abs=1e-9) and bound.info.n_merged_items == 4
 
 
 @pytest.mark.parametrize("name", DEGENERATE)

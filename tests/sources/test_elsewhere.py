@@ -139,7 +139,6 @@ def short_summary(monkeypatch):
             monkeypatch.setattr(f"posterior_consensus.{module}.{name}", most, raising=False)
     monkeypatch.setattr("posterior_consensus.summary.report.still._MOST_LISTED", 20)
     monkeypatch.setattr("posterior_consensus.bounds.certificate.BYTES_A_PAIR", 1e9)
-    monkeypatch.setattr("posterior_consensus.bounds.certificate.seconds_to_begin", lambda draws: 1e9)
     return pc.summarize(draws_of("plain"), random_seed=1, progressbar=False)
 
 
