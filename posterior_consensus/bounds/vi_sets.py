@@ -102,7 +102,7 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
     """
     size = -(-draws.n_items // _n_parts(draws.n_items))
     memory.check(_BYTES_A_PAIR * size**2 + _BYTES_TO_DEAL * draws.n_items**2, f"The bound for VI of {size} items")
-    parts = _parts(draws)
+    parts = _dealt(draws)
     value, n_items, n_sets, n_nodes, stopped = 0.0, 0, 0, 0, ""
     for k, part in enumerate(parts):
         problem = DistinctDraws(draws if len(parts) == 1 else draws.of_items(part))
@@ -125,7 +125,7 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
     return Bound(max(value, 0.0), "set partitioning", None, info)
 
 
-def _parts(draws: PartitionDraws) -> list[Positions]:
+def _dealt(draws: PartitionDraws) -> list[Positions]:
     """The items, dealt out one by one in an order in which similar ones are near each other, if they are many."""
     n_parts = _n_parts(draws.n_items)
     if n_parts == 1:
@@ -245,7 +245,7 @@ class _Leaf:
         )
 
 
-def _nearest(point: Floats, sets: npt.NDArray[np.bool_], costs: Floats, multiplicity: Integers) -> Floats:
+def _nearest_shares(point: Floats, sets: npt.NDArray[np.bool_], costs: Floats, multiplicity: Integers) -> Floats:
     """The shares (n,) nearest to a point, squares divided by multiplicities, of which no set (S, n) has above its cost.
 
     Lawson and Hanson's least distance programming finds the sets that limit them. The equations of these are then
@@ -259,7 +259,7 @@ def _nearest(point: Floats, sets: npt.NDArray[np.bool_], costs: Floats, multipli
     return point - multiplicity * (matrix.T @ np.linalg.lstsq(matrix * multiplicity @ matrix.T, above)[0])
 
 
-class _Numbers(NamedTuple):
+class _Disagreement(NamedTuple):
     """Of a cluster's items in rows: their deviation, and a number in the middle."""
 
     cluster: int
@@ -345,7 +345,7 @@ class _SetsBound:
             n_sets = len(self.sets)
             self._budget.spend(_SECONDS_A_FIT)
             sets, costs = np.array(self.sets), np.array(self._costs)
-            self.shares = _nearest(self._centre + self._multiplicity / _PULL, sets, costs, self._multiplicity)
+            self.shares = _nearest_shares(self._centre + self._multiplicity / _PULL, sets, costs, self._multiplicity)
             above = (sets @ self.shares - costs) / (sets @ self._multiplicity)
             self.shares -= max(above.max(), 0.0) * self._multiplicity
 
@@ -479,12 +479,12 @@ class _SetsBound:
         least = np.full(last - first + 1, -np.inf)
         probed = np.full(n, -np.inf), np.full(n, -np.inf)
         state = kernels.State(leaf.prices.astype(np.float64), np.zeros((n, n)), least, *probed)
-        base = leaf.base + allowed * n_chosen
+        starts = leaf.base + allowed * n_chosen + self._blocks.table[first : last + 1]
         margin = _MARGIN * self.loss
-        table, length = self._blocks.table, leaf.length
+        length = leaf.length
         for most in _STEPS:
             value, length, n_steps = kernels.raise_bound(
-                minorant, box, base, table, first, n_chosen, 0.0, margin, length, most, state
+                minorant, box, starts, first - n_chosen, 0.0, margin, length, most, state
             )
             self._budget.spend(_seconds_a_raise(n, n_steps))
             if n_steps < most or value >= 0 or self._numbers(leaf, state).spread > _FAR * last:
@@ -498,11 +498,10 @@ class _SetsBound:
     def _box(self, leaf: _Leaf) -> kernels.Box:
         """How many free items the sets of a leaf have of each cluster."""
         chosen, free = self._counts(leaf.chosen), self._counts(leaf.free)
-        return kernels.Box(
-            self._group[leaf.free], np.maximum(leaf.low - chosen, 0), np.minimum(leaf.high - chosen, free)
-        )
+        low, high = np.maximum(leaf.low - chosen, 0), np.minimum(leaf.high - chosen, free)
+        return kernels.Box(self._group[leaf.free], low, high, self._multiplicity[leaf.free].astype(np.float64))
 
-    def _numbers(self, leaf: _Leaf, state: kernels.State) -> _Numbers:
+    def _numbers(self, leaf: _Leaf, state: kernels.State) -> _Disagreement:
         """The cluster of whose items rows have the most different numbers."""
         box = self._box(leaf)
         share = np.diagonal(state.means)
@@ -514,7 +513,7 @@ class _SetsBound:
         spread = np.where(box.low < box.high, np.sqrt(np.maximum(weight @ found**2 - mean**2, 0)), 0.0)
         g = int(np.argmax(spread))
         middle = np.clip(np.floor(mean[g]), box.low[g], max(box.high[g] - 1, box.low[g]))
-        return _Numbers(g, float(spread[g]), float(middle + self._counts(leaf.chosen)[g]))
+        return _Disagreement(g, float(spread[g]), float(middle + self._counts(leaf.chosen)[g]))
 
     def _branch(self, leaf: _Leaf, state: kernels.State) -> list[_Leaf]:
         """Divide a leaf by how many items of a cluster its sets have, if rows do not agree on it; else by an item.

@@ -54,6 +54,15 @@ class Box(NamedTuple):
     group: np.ndarray  # (U,), of each free item
     low: np.ndarray  # (G,), at least
     high: np.ndarray  # (G,), at most
+    multiplicity: np.ndarray  # (U,), of each free item
+
+
+class Choice(NamedTuple):
+    """What a cheapest choice of free items has so far."""
+
+    low: np.ndarray  # (G,), units of each group that it must still take
+    high: np.ndarray  # (G,), and may take
+    taken: np.ndarray  # (U,), units of each item
 
 
 class State(NamedTuple):
@@ -228,12 +237,14 @@ def bend(
 
 
 @inner
-def _take(order, begin, values, multiplicity, box, extra, low, high, taken):
+def _take(order, begin, values, box, extra, choice):
     """Write how many units of each item a cheapest choice of `extra` units has; return how many it lacks.
 
     Items are taken in `order`, from the place `begin`: first the least number of each group, then others up to its
-    most, which `low` and `high` hold and count down. Items of infinite value are left out.
+    most, which the choice counts down. Items of infinite value are left out.
     """
+    multiplicity = box.multiplicity
+    low, high, taken = choice
     taken[:] = 0.0
     left = extra
     for r in range(begin, order.size):
@@ -258,9 +269,10 @@ def _take(order, begin, values, multiplicity, box, extra, low, high, taken):
 
 
 @inner
-def _bound_rows(minorant, box, prices, first_extra, keys, rankings, low, high, taken, values):
+def _bound_rows(minorant, box, prices, first_extra, keys, rankings, choice, values):
     """Least cost of each item's row at each size: values[s, j] with first_extra + s units of free items."""
     linear, quadratic, multiplicity = minorant
+    low, high, taken = choice
     n = linear.size
     for j in range(n):
         for k in range(n):
@@ -269,7 +281,7 @@ def _bound_rows(minorant, box, prices, first_extra, keys, rankings, low, high, t
         ranking = rankings[j]
         order_anew(keys, ranking)
         total, size, needed = linear[j] - quadratic[j, j] * multiplicity[j], multiplicity[j], 0.0
-        _without(box, j, multiplicity, low, high)
+        _without(box, j, choice)
         for g in range(low.size):
             needed += low[g]
         taken[:] = 0.0
@@ -310,37 +322,38 @@ def _bound_rows(minorant, box, prices, first_extra, keys, rankings, low, high, t
 
 
 @inner
-def _without(box, j, multiplicity, low, high):
-    """The least and the most of each group, besides item j."""
-    low[:], high[:] = box.low, box.high
-    low[box.group[j]] = max(low[box.group[j]] - multiplicity[j], 0.0)
-    high[box.group[j]] -= multiplicity[j]
+def _without(box, j, choice):
+    """Begin a choice besides item j."""
+    choice.low[:], choice.high[:] = box.low, box.high
+    g = box.group[j]
+    choice.low[g] = max(choice.low[g] - box.multiplicity[j], 0.0)
+    choice.high[g] -= box.multiplicity[j]
 
 
 @inner
-def _bound_size(values, multiplicity, box, extra, ranking, low, high, taken):
-    """Least cost of `extra` units of free items, the cheapest rows, of which it writes the units that are taken."""
+def _bound_size(values, box, extra, ranking, choice):
+    """Least cost of `extra` units of free items, the cheapest rows."""
     order_anew(values, ranking)
-    low[:], high[:] = box.low, box.high
-    if _take(ranking, 0, values, multiplicity, box, extra, low, high, taken) > 0:
+    choice.low[:], choice.high[:] = box.low, box.high
+    if _take(ranking, 0, values, box, extra, choice) > 0:
         return np.inf
     total = 0.0
     for k in range(values.size):
-        if taken[k] > 0:
-            total += values[k] * taken[k]
+        if choice.taken[k] > 0:
+            total += values[k] * choice.taken[k]
     return total
 
 
 @inner
-def _write_minimizer(rankings, rows, multiplicity, box, extra, low, high, taken, out):
+def _write_minimizer(rankings, rows, box, extra, choice, out):
     out[:] = 0.0
     for j in range(rows.size):
         if rows[j] > 0:
-            share = rows[j] / multiplicity[j]
-            _without(box, j, multiplicity, low, high)
-            _take(rankings[j], 1, multiplicity, multiplicity, box, extra - multiplicity[j], low, high, taken)
+            share = rows[j] / box.multiplicity[j]
+            _without(box, j, choice)
+            _take(rankings[j], 1, box.multiplicity, box, extra - box.multiplicity[j], choice)
             for k in range(rows.size):
-                out[j, k] = share * taken[k] / multiplicity[k]
+                out[j, k] = share * choice.taken[k] / box.multiplicity[k]
             out[j, j] = share
 
 
@@ -348,10 +361,8 @@ def _write_minimizer(rankings, rows, multiplicity, box, extra, low, high, taken,
 def raise_bound(
     minorant: Minorant,
     box: Box,
-    base: float,
-    table: np.ndarray,
-    first_size: int,
-    n_chosen: int,
+    starts: np.ndarray,
+    first_extra: int,
     threshold: float,
     margin: float,
     length: float,
@@ -360,18 +371,18 @@ def raise_bound(
 ) -> tuple[float, float, int]:
     """Raise a node's lower bound by prices; return it, the length of steps that is apt next, and how many were made.
 
-    At size m, each free item has a row of its own: the m - n_chosen free items, itself among them, that cost it least
-    under the minorant, as many of each group as the box allows. The cheapest rows bound the size. Antisymmetric prices
-    of pairs cancel in a set, so any are valid; they move against the means' asymmetry (the volume algorithm), in steps
-    that aim `margin` above the threshold. Sizes from `first_size` whose `least` has reached the threshold count no
-    more. It ends if all have.
+    A size has `first_extra` free units or more, and `starts` (M,) is what it costs without them. Each free item has a
+    row of its own: so many free units, itself among them, that cost it least under the minorant, as many of each group
+    as the box allows. The cheapest rows bound the size. Antisymmetric prices of pairs cancel in a set, so any are valid;
+    they move against the means' asymmetry (the volume algorithm), in steps that aim `margin` above the threshold. Sizes
+    whose `least` has reached the threshold count no more. It ends if all have.
     """
     prices, means, least, inside, outside = state
     n, n_sizes = inside.size, least.size
     multiplicity = minorant.multiplicity
     trial, minimizer = prices.copy(), np.empty((n, n))
-    values, keys, taken, rows = np.empty((n_sizes, n)), np.empty(n), np.empty(n), np.empty(n)
-    low, high = np.empty(box.low.size), np.empty(box.low.size)
+    values, keys, rows = np.empty((n_sizes, n)), np.empty(n), np.empty(n)
+    choice = Choice(np.empty(box.low.size), np.empty(box.low.size), np.empty(n))
     rankings, orders = np.empty((n, n), np.int32), np.empty((n_sizes, n), np.int32)
     for j in range(n):
         rankings[j] = np.arange(n)
@@ -380,17 +391,16 @@ def raise_bound(
         orders[s] = np.arange(n)
     best, failures, checked, step = -np.inf, 0, -np.inf, 0
     for step in range(n_steps):
-        _bound_rows(minorant, box, trial, first_size - n_chosen, keys, rankings, low, high, taken, values)
+        _bound_rows(minorant, box, trial, first_extra, keys, rankings, choice, values)
         worst, at = np.inf, -1
         for s in range(n_sizes):
             if least[s] >= threshold:
                 continue
-            extra, start = first_size + s - n_chosen, base + table[first_size + s]
-            value = start + _bound_size(values[s], multiplicity, box, extra, orders[s], low, high, taken)
+            value = starts[s] + _bound_size(values[s], box, first_extra + s, orders[s], choice)
             least[s] = max(least[s], value)
             if value < min(worst, threshold):
                 worst, at = value, s
-                rows[:] = taken
+                rows[:] = choice.taken
         if at < 0:
             prices[:] = trial
             return threshold, length, step + 1
@@ -404,7 +414,7 @@ def raise_bound(
             if best - checked < _WORTH * (threshold - best):
                 break
             checked = best
-        _write_minimizer(rankings, rows, multiplicity, box, first_size + at - n_chosen, low, high, taken, minimizer)
+        _write_minimizer(rankings, rows, box, first_extra + at, choice, minimizer)
         newest = max(1.0 / (step + 1), _LEAST_MEMORY)
         square = 0.0
         for j in range(n):
@@ -419,24 +429,26 @@ def raise_bound(
             for k in range(j):
                 trial[j, k] = prices[j, k] - rate * (means[j, k] - means[k, j])
                 trial[k, j] = -trial[j, k]
-    _bound_rows(minorant, box, prices, first_size - n_chosen, keys, rankings, low, high, taken, values)
+    _bound_rows(minorant, box, prices, first_extra, keys, rankings, choice, values)
     inside[:], outside[:] = np.inf, np.inf
     for s in np.argsort(least):
         if least[s] < threshold:
-            extra, start = first_size + s - n_chosen, base + table[first_size + s]
-            _probe(minorant, box, prices, values[s], rankings, orders[s], extra, start, threshold, inside, outside)
+            at_size = values[s], orders[s], first_extra + s, starts[s]
+            _probe(minorant, box, rankings, at_size, threshold, state)
     return best, max(length, _SHORTEST), step + 1
 
 
 @inner
-def _find_thresholds(order, begin, values, multiplicity, box, extra, low, high, taken, ends, nexts):
-    """Write two thresholds for each group: what is taken costs at most them, and what is not at least.
+def _find_thresholds(order, begin, values, box, extra, choice, out):
+    """Write two thresholds of each group (2, G): what is taken costs at most them, and what is not at least.
 
     They are multipliers of a linear program, the lowest ones and the highest. Return those of a unit of any group.
     """
-    n_groups = low.size
-    first_low, first_high = low.copy(), high.copy()
-    _take(order, begin, values, multiplicity, box, extra, low, high, taken)
+    ends, nexts = out
+    multiplicity, n_groups = box.multiplicity, box.low.size
+    first_low, first_high = choice.low.copy(), choice.high.copy()
+    _take(order, begin, values, box, extra, choice)
+    taken, high = choice.taken, choice.high
     last, following = np.full(n_groups, -np.inf), np.full(n_groups, np.inf)
     end, next_ = -np.inf, np.inf
     for r in range(begin, order.size):
@@ -484,37 +496,36 @@ def _constant(box, extra, of_any, thresholds):
 
 
 @inner
-def _probe(minorant, box, prices, values, rankings, order, extra, start, threshold, inside, outside):
+def _probe(minorant, box, rankings, at_size, threshold, state):
     """Lower the bounds of the sets that have an item, and of those that do not, to what they are at one size.
 
     By duality: a row that has the item costs at least what the item costs above the threshold more, and a row without
     it what it costs below; so do the rows of a set.
     """
     quadratic, multiplicity = minorant.quadratic, minorant.multiplicity
+    prices, _, _, inside, outside = state
+    values, order, extra, start = at_size
     n, n_groups = values.size, box.low.size
     if extra == 0:
         for j in range(n):
             outside[j] = min(outside[j], start)
         return
-    low, high, taken, keys = box.low.copy(), box.high.copy(), np.empty(n), np.empty(n)
+    choice, keys = Choice(box.low.copy(), box.high.copy(), np.empty(n)), np.empty(n)
     order_anew(values, order)
-    lasts, followings = np.empty(n_groups), np.empty(n_groups)
-    if not (np.maximum(inside, outside) >= threshold).any():
-        return
-    last, following = _find_thresholds(order, 0, values, multiplicity, box, extra, low, high, taken, lasts, followings)
+    of_rows = np.empty((2, n_groups))
+    last, following = _find_thresholds(order, 0, values, box, extra, choice, of_rows)
+    lasts, followings = of_rows
     at_last, at_following = _constant(box, extra, last, lasts), _constant(box, extra, following, followings)
-    ends, nexts = np.empty((n, n_groups)), np.empty((n, n_groups))
+    thresholds = np.empty((n, 2, n_groups))
     for k in range(n):
         if values[k] == np.inf:
             continue
         for j in range(n):
             keys[j] = -(quadratic[k, j] + prices[k, j])
-        _without(box, k, multiplicity, low, high)
-        _find_thresholds(
-            rankings[k], 1, keys, multiplicity, box, extra - multiplicity[k], low, high, taken, ends[k], nexts[k]
-        )
+        _without(box, k, choice)
+        _find_thresholds(rankings[k], 1, keys, box, extra - multiplicity[k], choice, thresholds[k])
         if multiplicity[k] >= extra:
-            ends[k] = -np.inf
+            thresholds[k, 0] = -np.inf
     for j in range(n):
         if max(inside[j], outside[j]) < threshold:
             continue
@@ -524,8 +535,8 @@ def _probe(minorant, box, prices, values, rankings, order, extra, start, thresho
             if k == j or values[k] == np.inf:
                 continue
             key, h = -(quadratic[k, j] + prices[k, j]), box.group[k]
-            has = values[k] + max(key - ends[k, g], 0.0) * m
-            lacks = values[k] + max(nexts[k, g] - key, 0.0) * m
+            has = values[k] + max(key - thresholds[k, 0, g], 0.0) * m
+            lacks = values[k] + max(thresholds[k, 1, g] - key, 0.0) * m
             with_last += multiplicity[k] * min(has - lasts[h], 0.0)
             with_following += multiplicity[k] * min(has - followings[h], 0.0)
             without_last += multiplicity[k] * min(lacks - lasts[h], 0.0)

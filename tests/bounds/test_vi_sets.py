@@ -118,8 +118,10 @@ def test_no_set_of_a_node_is_below_its_bounds(seed):
     group = rng.integers(3, size=free.size).astype(np.int32)
     number = np.bincount(group, weights=multiplicity[free], minlength=3)
     low = np.floor(rng.random(3) * number) * (seed % 2)
-    box = kernels.Box(group, low, np.ceil(low + rng.random(3) * (number - low)) if seed % 3 else number)
-    value, _, _ = kernels.raise_bound(minorant, box, base, blocks.table, first, n_chosen, 0.5, 0.1, 0.3, 60, state)
+    high = np.ceil(low + rng.random(3) * (number - low)) if seed % 3 else number
+    box = kernels.Box(group, low, high, minorant.multiplicity)
+    starts = base + blocks.table[first:]
+    value, _, _ = kernels.raise_bound(minorant, box, starts, first - n_chosen, 0.5, 0.1, 0.3, 60, state)
     for inside in product((False, True), repeat=free.size):
         inside = np.array(inside, bool)
         members = chosen.copy()
