@@ -884,7 +884,7 @@ def agreement_in_words(*diagnoses: Diagnosis) -> tuple[str, str, str]:
 def agreement_in_short(*diagnoses: Diagnosis, where: str) -> str:
     """That chains agree, with their numbers beside the limits, and what one chain could miss."""
     numbers = ", ".join(text for text, _ in _beside_limits(*diagnoses))
-    return f"agree: {numbers}{where}; unless a chain misses a mode below {agreement_in_words(*diagnoses)[-1]} of draws"
+    return f"agree: {numbers}{where}; a chain may miss a mode below {agreement_in_words(*diagnoses)[-1]} of draws"
 
 
 def _largest_rhat(diagnoses: Sequence[Diagnosis]) -> float:
