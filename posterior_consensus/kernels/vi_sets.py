@@ -373,9 +373,9 @@ def raise_bound(
 
     A size has `first_extra` free units or more, and `starts` (M,) is what it costs without them. Each free item has a
     row of its own: so many free units, itself among them, that cost it least under the minorant, as many of each group
-    as the box allows. The cheapest rows bound the size. Antisymmetric prices of pairs cancel in a set, so any are valid;
-    they move against the means' asymmetry (the volume algorithm), in steps that aim `margin` above the threshold. Sizes
-    whose `least` has reached the threshold count no more. It ends if all have.
+    as the box allows. The cheapest rows bound the size. Antisymmetric prices of pairs cancel in a set, so any are
+    valid; they move against the means' asymmetry (the volume algorithm), in steps that aim `margin` above the
+    threshold. Sizes whose `least` has reached the threshold count no more. It ends if all have.
     """
     prices, means, least, inside, outside = state
     n, n_sizes = inside.size, least.size

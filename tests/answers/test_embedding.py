@@ -109,5 +109,5 @@ def test_the_map_shows_items_clusters_and_exemplars():
     ax = pc.plot_items_map(labels, best)
     exemplars = pc.item_uncertainty(labels, best).exemplars
     sizes = np.bincount(best.labels)
-    names = {f"{name} (n = {n})\nexemplar: star {i}" for name, n, i in zip(best.names, sizes, exemplars, strict=True)}
-    assert {text.get_text() for text in ax.texts} == {*names, "0.095"} and ax.get_legend() is None
+    names = {f"{name} (n = {n})\ntypical: star {i}" for name, n, i in zip(best.names, sizes, exemplars, strict=True)}
+    assert {text.get_text() for text in ax.texts} == {*names, "0.09"} and ax.get_legend() is None
