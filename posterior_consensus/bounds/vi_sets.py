@@ -26,7 +26,7 @@ from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.progress import track
 
 _MOST_ITEMS = 400  # more are bounded in parts
-_ITEMS_A_PART = 250
+_ITEMS_A_PART = 170
 _RATIO = 4.0  # of the largest to the smallest size of the sets that are bounded together
 _STEPS = 20, 40  # of prices, the latter unless a leaf is divided at once
 _FIRST_LENGTH = 0.3  # of steps of prices
@@ -38,7 +38,10 @@ _SEEN = 0.2  # share of an item in the means at which it goes half that step
 _ENOUGH = 0.9  # of what its parent lacks: a leaf that lacks less is branched on before its minorant is changed
 _WORTH = 0.05  # share of what is missing that a change must gain to be followed by another
 _MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim at
-_WAVE = 0.2  # the gap after a wave of proofs, relative to the one before
+_WAVE, _WAVE_OF_PARTS = (
+    0.2,
+    0.3,
+)  # the gap after a wave of proofs, relative to the one before; parts seldom see the last
 _LAST_WAVE = 0.002  # of the expected loss: the gap at which the last wave begins
 _CLOSED = 1e-10  # relative gap at which the proof ends
 _LEAST_LOSS = 0.01  # bits, of which that share is still above rounding
@@ -107,7 +110,8 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
     for k, part in enumerate(parts):
         problem = DistinctDraws(draws if len(parts) == 1 else draws.of_items(part))
         share = budget.part(1 / (len(parts) - k))
-        bound = _SetsBound(problem, problem.merged(incumbent[part]), share)
+        wave = _WAVE if len(parts) == 1 else _WAVE_OF_PARTS
+        bound = _SetsBound(problem, problem.merged(incumbent[part]), share, wave)
         try:
             for _ in track(bound.run(), "Bounding VI", progressbar=progressbar):
                 pass
@@ -276,8 +280,9 @@ class _SetsBound:
         Greatest lower bound of the minimum found, in bits, summed over items.
     """
 
-    def __init__(self, problem: DistinctDraws, incumbent: Labels, budget: Budget) -> None:
+    def __init__(self, problem: DistinctDraws, incumbent: Labels, budget: Budget, wave: float) -> None:
         self._budget = budget
+        self._wave = wave
         self._blocks = distinct_blocks(problem)
         self.n, self.n_items = problem.n, problem.n_items
         self._entropy = problem.entropy * problem.n_items
@@ -386,7 +391,7 @@ class _SetsBound:
             self._note(short)
             if short <= self._closed:
                 return False
-            target = _WAVE * short if short > _LAST_WAVE * self.loss else self._closed
+            target = self._wave * short if short > _LAST_WAVE * self.loss else self._closed
             number = count()
             heap = [(-root.short, next(number), root) for root in roots if root.short > target]
             heapify(heap)
