@@ -38,10 +38,8 @@ _SEEN = 0.2  # share of an item in the means at which it goes half that step
 _ENOUGH = 0.9  # of what its parent lacks: a leaf that lacks less is branched on before its minorant is changed
 _WORTH = 0.05  # share of what is missing that a change must gain to be followed by another
 _MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim at
-_WAVE, _WAVE_OF_PARTS = (
-    0.2,
-    0.3,
-)  # the gap after a wave of proofs, relative to the one before; parts seldom see the last
+_WAVE = 0.2  # the gap after a wave of proofs, relative to the one before
+_WAVE_OF_PARTS = 0.3  # the same where items are in parts, which seldom see the last one
 _LAST_WAVE = 0.002  # of the expected loss: the gap at which the last wave begins
 _CLOSED = 1e-10  # relative gap at which the proof ends
 _LEAST_LOSS = 0.01  # bits, of which that share is still above rounding
