@@ -391,17 +391,19 @@ class _SetsBound:
                 return False
             target = self._wave * short if short > _LAST_WAVE * self.loss else self._closed
             number = count()
-            heap = [(-root.short, next(number), root) for root in roots if root.short > target]
+            worse = [(k, root) for k, root in enumerate(roots) if root.short > target]
+            heap: list[tuple[float, int, _Leaf, int | None]]
+            heap = [(-root.short, next(number), root, k) for k, root in worse]
             heapify(heap)
             while heap:
-                leaf = heappop(heap)[2]
+                _, _, leaf, of_root = heappop(heap)
                 leaf, left = self._work(leaf, target)
                 if left is None:
                     return True
-                if leaf.free.size == self.n:
-                    roots = [leaf if root.first_size == leaf.first_size else root for root in roots]
+                if of_root is not None:
+                    roots[of_root] = leaf
                 for child in left:
-                    heappush(heap, (-child.short, next(number), child))
+                    heappush(heap, (-child.short, next(number), child, None))
                 self._note(max(target, -heap[0][0] if heap else target))
                 yield
             roots = [replace(root, short=min(root.short, target)) for root in roots]

@@ -51,6 +51,20 @@ def test_no_partition_is_below_the_bound(seed):
             assert 0 <= bound_of(draws, incumbent, seconds).value <= least + 1e-12
 
 
+def test_each_wave_of_proofs_begins_with_all_sets():
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(0), 60, 40, 4, 0.5))
+    problem = DistinctDraws(draws)
+    best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
+    waves = module._SetsBound(problem, problem.merged(best.labels.values), WorkBudget(60.0), 0.2)._waves()
+    n_waves = 0
+    for _ in waves:
+        roots = waves.gi_frame.f_locals["roots"]
+        for root in roots:
+            assert root.free.size == problem.n and root.low.sum() == 0 and root.high.sum() == draws.n_items
+        n_waves += 1
+    assert n_waves > 2 * len(roots)
+
+
 def test_equal_items_are_merged():
     labels = noisy_draws(np.random.default_rng(3), 20, 4, 3, 0.3)[:, [0, 1, 1, 2, 3, 3, 3]]
     draws = pc.as_partition_draws(labels)
