@@ -1,8 +1,8 @@
 """How close the lower bound of the expected Binder loss, or VI, comes to the best partition, and in how many seconds.
 
 By default on the posterior in tests/golden, or on those in the folder POSTERIORS. For Binder the fastest of three calls
-after one that compiles. For VI the bound within ten seconds (many items: sixty), also of posteriors of our examples, and
-of ten Dirichlet process mixtures of 50 to 300 items in 2 to 10 clusters, whose centres spread by 6 to 2 standard
+after one that compiles. For VI the bound within ten seconds (many items: sixty), also of posteriors of our examples,
+and of ten Dirichlet process mixtures of 50 to 300 items in 2 to 10 clusters, whose centres spread by 6 to 2 standard
 deviations.
 """
 
