@@ -148,3 +148,11 @@ def as_cmap(cmap: Any) -> Colormap:
             f"`cmap` must be a Colormap of Matplotlib or the name of one, such as 'viridis'; got {cmap!r}."
         )
     return cmap
+
+
+def scale_of_similarities() -> npt.NDArray[np.uint8]:
+    """Colours (256, 3) of similarities from 0 to 1 in maps."""
+    from matplotlib import colormaps
+
+    scale: npt.NDArray[np.uint8] = colormaps["Blues"](np.arange(256), bytes=True)[:, :3]
+    return scale

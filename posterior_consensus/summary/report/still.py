@@ -21,6 +21,7 @@ from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.layers.stability import LayerStability
+from posterior_consensus.plots.colours import scale_of_similarities
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws import plot_traces
 from posterior_consensus.plots.four_panels import four_panels, link_panels
@@ -245,13 +246,12 @@ def _in_base64(image: Any) -> str:
 
 def for_dark_screens(image: Any) -> Any:
     """Image for a dark background: similarities are inverted in lightness, and greys unless they are on a colour."""
-    from matplotlib import colormaps
     from PIL import Image
 
     values = np.asarray(image).copy()
     colour = values[..., :3].astype(np.int32)
     codes, at = np.unique(colour @ _BYTES, return_inverse=True)
-    apart, _ = KDTree(colormaps["Blues"](np.arange(256), bytes=True)[:, :3]).query(codes[:, np.newaxis] // _BYTES % 256)
+    apart, _ = KDTree(scale_of_similarities()).query(codes[:, np.newaxis] // _BYTES % 256)
     of_scale = (apart < _NEAR)[at].reshape(*colour.shape[:2], 1)
     lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
     inverted = 255 - np.where(of_scale, lightest + darkest - colour, colour)
