@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
+from scipy.stats import binom
 
 import posterior_consensus as pc
 from tests.catalogue.posteriors import noisy_draws
@@ -61,3 +62,14 @@ def test_numbers_of_the_examples_are_right():
     for value in (*one, *two):
         assert f"{value:.2f}" in said
     assert_allclose(two / one, [0.4, 0.8])
+
+
+def test_the_example_of_modes_has_two():
+    said = (PAGES / "modes.md").read_text(encoding="utf-8")
+    one, other = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]
+    near = [0, 0, 0, 1, 1, 2], [0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 3]
+    draws = np.repeat([one, *near, other], [45, 14, 3, 9, 29], axis=0)
+    found = pc.particles(np.random.default_rng(1).permutation(draws), random_seed=1)
+    heavy, light = found.weights.values
+    assert found.status == "several modes" and f"two modes, of weights {heavy:.2f} and {light:.2f}" in said
+    assert f"probability of\n{binom.cdf(3, 3 + 29, 1 / 3):.3f}" in said

@@ -1,4 +1,4 @@
-"""The pictures at the head of the theory pages, of four items each. A page names the function of its picture."""
+"""The pictures at the head of the theory pages, of four to six items each. A page names the function of its picture."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +21,7 @@ def _items(ax, labels, x, y, size=150):
 
 def _in_words(labels):
     """A partition as text, such as ab|cd."""
-    return "|".join("".join(np.array([*"abcd"])[np.equal(labels, k)]) for k in np.unique(labels))
+    return "|".join("".join(np.array([*"abcdef"[: len(labels)]])[np.equal(labels, k)]) for k in np.unique(labels))
 
 
 def _partitions(n=4):
@@ -62,21 +62,30 @@ def uncertainty():
     ax.step([0, *distances, 2.3], [0, *share, 1], where="post", color=GREY)
     for (labels, count), x, y in zip(counted, distances, share, strict=True):
         ax.plot(x, y, "o", color=COLOURS[0])
-        ax.annotate(f"{_in_words(labels)}  {count}%", (x, y), (6, -12), textcoords="offset points", fontsize=9)
+        below = -24 if y > 0.97 else -15  # not on the line of 95%
+        ax.annotate(f"{_in_words(labels)}  {count}%", (x, y), (6, below), textcoords="offset points", fontsize=9)
     ax.axvspan(0, distances[3], color=COLOURS[0], alpha=0.12)
     ax.axhline(0.95, color=GREY, linestyle=":")
-    ax.set(xlabel="VI from ab|cd (bits)", ylabel="share of draws", ylim=(0.5, 1.05), xlim=(0, 2.4))
+    ax.text(0.02, 0.955, "95%", va="bottom", fontsize=9)
+    ax.set(
+        xlabel="VI from ab|cd (bits)", ylabel="share of draws\nwithin this distance", ylim=(0.5, 1.05), xlim=(0, 2.4)
+    )
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def modes():
-    counted = {"ab|cd": (-1, 45), "ab|c|d": (-0.5, 14), "a|b|c|d": (0, 3), "ac|b|d": (0.5, 9), "ac|bd": (1, 29)}
-    _, ax = plt.subplots(figsize=(6, 2.2), layout="constrained")
-    for name, (x, count) in counted.items():
-        ax.bar(x, count, 0.3, color=COLOURS[0] if x < 0 else COLOURS[1] if x else GREY)
-        ax.text(x, count + 1, name, ha="center")
-    ax.annotate("valley", (0, 8), (0, 25), ha="center", arrowprops={"arrowstyle": "->", "color": GREY})
-    ax.set(xlabel="place between the modes ab|cd and ac|bd", ylabel="draws", ylim=(0, 54))
+    one, other, singles = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 1, 2, 3, 4, 5]
+    counted = ((one, 45), ([0, 0, 0, 1, 1, 2], 14), (singles, 3), ([0, 1, 2, 0, 1, 3], 9), (other, 29))
+    between = pc.partition_loss(one, other, loss="vi")
+    _, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")
+    for (labels, count), colour in zip(counted, COLOURS[[0, 0, -1, 1, 1]], strict=True):
+        to_one, to_other = (pc.partition_loss(mode, labels, loss="vi") for mode in (one, other))
+        x, is_valley = (to_one - to_other) / between, labels is singles
+        ax.bar(x, count, 0.2, color=GREY if is_valley else colour)
+        ax.text(x, count + 1, _in_words(labels), ha="center", fontsize=9)
+        if is_valley:
+            ax.annotate("valley", (x, 9), (x, 25), ha="center", arrowprops={"arrowstyle": "->", "color": GREY})
+    ax.set(xlabel="place between the modes abc|def and ad|be|cf", ylabel="draws", ylim=(0, 54))
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -100,8 +109,10 @@ def search():
     ax.plot(number[path], expected[path], color=COLOURS[0], linewidth=2)
     ax.plot(number, expected, "o", color=GREY, markersize=4)
     for k in path:
-        ax.annotate(_in_words(partitions[k]), (number[k], expected[k]), (7, 3), textcoords="offset points")
-    ax.set(xlabel="number of clusters", ylabel="expected VI (bits)", xticks=range(1, 5), xlim=(0.8, 4.7))
+        ax.annotate(_in_words(partitions[k]), (number[k], expected[k]), (7, -11), textcoords="offset points")
+    ax.set(
+        xlabel="number of clusters", ylabel="expected VI (bits)", xticks=range(1, 5), xlim=(0.8, 4.7), ylim=(0.2, None)
+    )
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -171,10 +182,11 @@ def parameters():
     _, axes = plt.subplots(1, 2, figsize=(7, 2.1), sharey=True, layout="constrained")
     for ax, values, title in zip(axes, (named, means), ("as sampled", "relabelled"), strict=True):
         for k in range(2):
-            ax.plot(values[:, k], color=COLOURS[k])
+            ax.plot(values[:, k], color=COLOURS[k], label=f"component {k}")
         ax.set(title=title, xlabel="draw")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set(ylabel="mean of a component")
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, frameon=False, loc="outside upper center")
 
 
 def extensions():
