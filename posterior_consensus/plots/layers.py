@@ -398,7 +398,8 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
         ax.scatter(
             at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="on the shortlist"
         )
-        grammar.say(ax, f"runs agree most around {listed(table.index[is_listed].tolist(), 4)} (rings)")
+        peaks, s = table.index[is_listed].tolist(), "s" * (sum(is_listed) > 1)
+        grammar.say(ax, f"local peak{s} of stability: {listed(peaks, 4)} (ring{s})")
     elif best.any():
         grammar.say(ax, f"no layer is clearly more stable than {listed(table.index[best].tolist(), 4)} (filled)")
     else:
