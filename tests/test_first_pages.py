@@ -51,7 +51,7 @@ def test_the_first_pages_print_what_they_show_and_save_a_figure(run, capsys, tmp
     run(README)
     printed = capsys.readouterr().out
     (shown,) = blocks(README, "")
-    assert has_lines(printed, shown) and len(shown.splitlines()) <= 10
+    assert has_lines(printed, shown) and len(shown.splitlines()) <= 12
     assert [printed] == blocks(START, "{code-block} text")
     assert (tmp_path / "summary.png").exists()
 
