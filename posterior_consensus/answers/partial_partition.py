@@ -186,13 +186,12 @@ class PartialPartition(InWords, HasLabels):
         least = f"at least {self.prob:g} of the {words.draws} that chose it"  # all that holds if no more is shown
         if self.is_shown:
             least = f"{words.either('probability', 'a share of runs')} of at least {self.prob:g}, by two {words.mcse}s"
-        own = f"{self.search_probability:.3g} of the {words.draws} that chose it"
+        own = f"{words.either('probability', 'share')} {self.search_probability:.3g} in the {words.draws} that chose it"
         if self.n_items_bound < self.labels.size:
-            own += f", of which {self.prob:g} can agree on at most {display.counted(self.n_items_bound, 'item')}"
+            own += f", where at most {display.counted(self.n_items_bound, 'item')} can have {self.prob:g}"
         lines = [
             ("in words", self.in_words()),
-            ("criterion", f"largest set found with {least}; it has {own}"),
-            ("area", f"{self.area:.3g} under the curve of {words.probability} by number of items"),
+            ("criterion", f"largest set found with {least}; {own}"),
         ]
         if self.completion is not None and self.loss is not None:
             errors = self.expected_loss_mcse, self.expected_loss_ess

@@ -587,8 +587,8 @@ class Particles(InWords):
             ("verdict", self.verdict),
             *some,
             (kind, f"{distance} ({display.short_name_of(self.loss)})"),
-            ("path", before),
-            ("meet", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
+            ("path", f"{kind} by number of particles, {before}"),
+            ("always together", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]
         status = _STATUSES_IN_WORDS.get(self.status, self.status).format(self.words)
         return f"Particles: {display.counted(self.n_particles, 'particle')}, {status}", lines, self.to_dataframe()

@@ -300,7 +300,9 @@ class ScoredLinks(Stored):
         source.check_keeps(labels)
         found = closest_decisions(source, self.loss, labels, n)
         first = found.is_first
-        return self._table(found.pairs[first]).assign(increase=found.increase[first], exact=found.exact[first])
+        table = self._table(found.pairs[first])
+        # A narrow window hides the columns in the middle.
+        return table.assign(joined=table.pop("joined"), increase=found.increase[first], exact=found.exact[first])
 
     def to_score(self, n: int = 20) -> pd.DataFrame:
         """List the pairs without a score that are to be scored first: those whose scores may join clusters.

@@ -325,6 +325,8 @@ class ConsensusPartition(HasLabels, InWords):
         reached = f", {how}" if (how := reached_in_words(self.info)) else ""
         words, name = self.words, display.short_name_of(self.loss)
         expected = display.with_error(self.expected_loss, self.mcse, self.ess, words, self.loss.unit)
+        if self.n_draws is None and np.isnan(self.mcse):
+            expected = display.quantity(self.expected_loss, self.loss.unit, 3)
         lines = [
             (f"{words.expected} {name}", expected),
             ("method", self.method + reached),

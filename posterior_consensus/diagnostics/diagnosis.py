@@ -208,7 +208,7 @@ def diagnose_within(
         spread=None if samples.series else run_spread(draws, some, record),
     )
     if diagnosis.spread is not None:
-        status, said = judge_runs(draws, diagnosis.spread, difference, diagnosis.difference_items, record)
+        status, said = judge_runs(draws, some, diagnosis.spread, difference, diagnosis.difference_items, record)
         return replace(diagnosis, status=status, sentences=tuple(said))
     typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by nature
     still = still_chains(plain, whole[1])

@@ -18,7 +18,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.sentences import Sentence, advice
 from posterior_consensus.runtime.aliases import Flags, Floats, Positions
-from posterior_consensus.runtime.tolerances import SAME
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
 LEVEL = 0.01
 MOST_RUNS = 200  # of a layer, of which all pairs are compared
@@ -71,9 +71,9 @@ class RunSpread:
 
 
 def missed_by(n_runs: int) -> str:
-    """Clause on a partition that none of some runs is: the share of all runs that it may have, and how often."""
+    """Clause on runs that miss a partition: the share of all runs that it may have, and how often."""
     share = 1 - _MISSED ** (1 / n_runs)
-    return f"one that {share:.0%} of all runs have is missed by {n_runs} runs in {_MISSED:.0%} of the cases"
+    return f"in {_MISSED:.0%} of the cases, {n_runs} runs miss one that {share:.0%} of all runs have"
 
 
 def unseen(draws: PartitionDraws) -> float:
@@ -254,12 +254,17 @@ def _divisions(rows: Positions, sizes: list[int]) -> Iterator[Positions]:
 
 
 def judge_runs(
-    draws: PartitionDraws, spread: RunSpread, difference: ChainDifference, items: tuple[str, str], loss: PartitionLoss
+    draws: PartitionDraws,
+    some: PartitionDraws,
+    spread: RunSpread,
+    difference: ChainDifference,
+    items: tuple[str, str],
+    loss: PartitionLoss,
 ) -> tuple[str, list[Sentence]]:
     """Return the status of independent runs, and the sentences of the verdict.
 
-    `difference` is the largest between two groups' agreement on a pair, `items` are the names of this pair, and `loss`
-    measures distance.
+    `some` has the items of `spread`. `difference` is the largest between two groups' agreement on a pair, `items` are
+    the names of this pair, and `loss` measures distance.
     """
     samples, n = draws.samples, draws.n_draws
     if draws.n_items == 1:
@@ -270,7 +275,7 @@ def judge_runs(
     if spread.most_equal == n:
         same = (
             f"All {n} runs are the same partition{_of_common(draws)}: the programs always find it, or their seed is "
-            f"fixed, or another partition is rare: {missed_by(n)}."
+            f"fixed, or the runs are too few: {missed_by(n)}."
         )
         return "unknown", [Sentence(same), advice("Give each run a seed of its own.")]
     if samples.effective_draws < FEWEST_DRAWS <= n:
@@ -278,8 +283,13 @@ def judge_runs(
     equal = _of_equal_runs(draws, spread)
     if len(samples.chains) == 1:
         mean = display.with_error(spread.distance, spread.distance_mcse, words=samples.words, unit=loss.unit)
+        chance = mean_chance(compared_runs(some), loss)
+        scale = ""
+        if chance > ROUNDING:
+            share = display.percent(spread.distance / chance)
+            scale = f", {share} of the {display.quantity(chance, loss.unit, 3)} by chance"
         return "runs", [
-            Sentence(f"The mean {display.name_of(loss)} between two of the {n} runs is {mean}."),
+            Sentence(f"The mean {display.name_of(loss)} between two of the {n} runs is {mean}{scale}."),
             *equal,
         ]
     between, within = (display.quantity(one, loss.unit, 3) for one in (spread.between, spread.within))

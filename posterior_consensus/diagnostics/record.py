@@ -153,13 +153,19 @@ class Diagnosis(InWords):
             lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.partition.size:,} items, chosen at random"))
         if not np.isnan(self.largest_difference.size):
             (low, high), (least, most) = self.largest_difference.chains, self.largest_difference.shares
-            pair = f"items {' and '.join(self.difference_items)}, {words.similarity}"
             size = display.with_error(self.largest_difference.size, self.largest_difference.mcse, words=words)
-            where = f"{size}: {pair} {least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
+            where = f"{size}: {self.difference_pair}, {words.similarity} "
+            where += f"{least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
             lines.append(("largest difference", where))
         if self.pairs.sizes["pair"] and self.spread is None:
             lines.append((display.counted(self.pairs.sizes["pair"], "pair"), self._worst_pairs()))
         return f"Diagnosis: {chains}, {self.status}", lines, self.to_dataframe()
+
+    @property
+    def difference_pair(self) -> str:
+        """Noun and names of the two items of `largest_difference`."""
+        noun = display.plural(str(self.partition.dims[0])) or "items"
+        return f"{noun} {' and '.join(self.difference_items)}"
 
     def _worst_pairs(self) -> str:
         parts = []

@@ -112,7 +112,7 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement | No
             other = difference.chains[difference.chains[0] == odd]
             where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
         signs.append(
-            f"{where} the posterior similarity of items {' and '.join(diagnosis.difference_items)} differs by "
+            f"{where} the posterior similarity of {diagnosis.difference_pair} differs by "
             f"{display.with_error(difference.size, difference.mcse)}"
         )
     beyond_chance = np.where(evidence.beyond_chance, diagnosis.summaries["rhat"].values, np.nan)
@@ -123,7 +123,8 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement | No
         signs.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
     elif rhat > RHAT_BAD:
         signs.append(
-            f"the R-hat of the {worst} is {display.apart_from(rhat, RHAT_BAD, '.2f')}, {_above(RHAT_BAD, worst)}"
+            f"the R-hat of the {worst} is {display.apart_from(rhat, RHAT_BAD, '.2f')} "
+            f"{_above('disagree', RHAT_BAD, worst)}"
         )
     elif evidence.pair_rhat > RHAT_BAD and not signs:
         signs.append(
@@ -193,7 +194,7 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement:
         reasons = [f"the {least} has an effective sample size of {size}, below {wanted:,}"] if is_small else []
         if rhat > RHAT_WANTED:
             shown = display.apart_from(rhat, RHAT_WANTED, ".3f")
-            reasons.append(f"the R-hat of the {worst} is {shown}, {_above(RHAT_WANTED, worst)}")
+            reasons.append(f"the R-hat of the {worst} is {shown} {_above('short', RHAT_WANTED, worst)}")
         enough = _ESS_TO_AGREE * diagnosis.n_chains
         run = "longer chains"
         if ess < enough / _MORE:
@@ -209,8 +210,8 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement:
     n_items, n_compared = evidence.draws.n_items, diagnosis.n_compared
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
     evidence_of_it = (
-        f"agree: R-hat is at most {display.at_most(max(rhat, 1.0), '.3f')}, the effective sample size at least "
-        f"{display.at_least(ess, ',.0f')}, and posterior similarities differ by at most "
+        f"agree: the largest R-hat is {display.apart_from(max(rhat, 1.0), RHAT_WANTED, '.3f')}, the effective sample "
+        f"size at least {display.at_least(ess, ',.0f')}, and posterior similarities differ by at most "
         f"{display.at_most(diagnosis.largest_difference.size, '.2f')} between chains{sample}."
     )
     unnoticed = (
@@ -241,9 +242,9 @@ def _extreme(diagnosis: Diagnosis, of_partition: float, of_summaries: Floats, si
     return names[at], float(values[at])
 
 
-def _above(limit: float, name: str) -> str:
-    """Clause on an R-hat above a limit. The limit 1.01 is recommended for scalars; any other use is a convention."""
-    return f"above the limit {limit}{', a convention for partitions' if name == 'partition' else ''}"
+def _above(status: str, limit: float, name: str) -> str:
+    """R-hat above which chains have a status. The limit 1.01 is recommended for scalars; other uses are convention."""
+    return f"({status} above {limit}{', a convention for partitions' if name == 'partition' else ''})"
 
 
 def about_chains(

@@ -386,7 +386,7 @@ class ScoredPairs(PairSource):
         if self.unscored == 0 and self.n_unscored:
             unknown += "; they are not known to be non-matches"
         return [
-            ("items", f"{self.n_items:,} ({self.items.dim})"),
+            ("records", f"{self.n_items:,}"),
             ("scored pairs", f"{self.n_scored:,}, {shares}"),
             ("unscored pairs", unknown),
             *([("constraints", self.constraints.in_words())] if self.constraints else []),

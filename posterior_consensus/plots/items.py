@@ -86,8 +86,7 @@ def plot_membership(
     name_row(ax, row, _cluster_names(membership)[: cluster.max() + 1])
     if row.along is None:  # own clusters are at the bottom
         ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":")
-    measure = membership.words.either("probability of the own cluster", "share of runs in the own cluster")
-    _say_doubted(ax, row, own, np.ones(own.size), measure, pad=True)
+    _say_doubted(ax, row, own, np.ones(own.size), "membership", pad=True)
     return ax
 
 

@@ -336,7 +336,9 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
     ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster")
     label = f"share of {words.draws}, or Jaccard similarity"
-    not_sure = f" of the share; not 0 at 100%,\nas further {words.draws} may lack the cluster"
+    not_sure = " of the share"
+    if (found >= 1 - ROUNDING).any():
+        not_sure += f"; not 0 at 100%,\nas further {words.draws} may lack the cluster"
     ax.set_xlabel(grammar.with_errors(label, error, words, not_sure))
     ax.tick_params(axis="y", length=0)
     if n:

@@ -18,7 +18,7 @@ from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, check_matplotlib, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, check_order, label_along
-from posterior_consensus.results.display import counted_items
+from posterior_consensus.results.display import counted_items, plural
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import Words
 from posterior_consensus.runtime.aliases import Floats, Positions
@@ -229,7 +229,8 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
     grammar.add_colour_bar(list(axes), image, words.similarity, pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(difference.items)])
-        title = f"largest difference {difference.size:.2f}: {draws.items.dim} {first} and {second}, "
+        noun = plural(str(draws.items.dim)) or draws.items.dim
+        title = f"largest difference {difference.size:.2f}: {noun} {first} and {second}, "
         title += f"{words.chains} {difference.chains[0]} and {difference.chains[1]}"
         axes[0].figure.suptitle(title.replace("$", r"\$"), fontsize="medium", wrap=True)
     return axes

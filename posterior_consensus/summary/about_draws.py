@@ -130,10 +130,10 @@ def _item(summary: SummaryRecord) -> str:
 def draws_line(samples: Samples, source: str = "") -> str:
     """Numbers of draws and chains, and where they come from."""
     chains = display.counted(len(samples.chains), samples.words.chain)
-    kind = " weighted" * samples.is_weighted + samples.words.independent
-    text = f"{samples.n_draws:,}{kind}"
+    independent = samples.words.either("", ", taken as independent" * (samples.n_draws > 1))
+    text = f"{samples.n_draws:,}{' weighted' * samples.is_weighted}{independent}"
     if samples.has_chains:
-        text += f"{',' * bool(kind)} {samples.words.either('from', 'of')} {chains}"
+        text += f"{',' * (samples.is_weighted or bool(independent))} {samples.words.either('from', 'of')} {chains}"
     about = _by_group(samples), samples.about_weights if samples.is_weighted else "", source
     return f"{text} ({'; '.join(said)})" if (said := [*filter(None, about)]) else text
 
@@ -393,6 +393,9 @@ def expected_loss(summary: SummaryRecord) -> Claim:
     """Expected loss of the partition, with its error."""
     best, words = summary.partition, summary.words
     number, error = display.rounded(best.expected_loss, best.mcse)
+    bound = np.nan if status_of(summary.optimality_gap or 0.0) == "optimal" else summary.lower_bound
+    if float(number) < float(display.at_least(bound, ".3g")):  # which is printed, too
+        number = f"{best.expected_loss:.3g}"
     value = display.with_unit(number, best.loss.unit)
     none = _without_structure(summary)
     than = f", {none} that {words.draws} with clusters of the same sizes but permuted items have" * bool(none)
@@ -583,13 +586,11 @@ def misplaced(summary: SummaryRecord) -> Claim:
         return claim.in_words("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
     line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names, summary)}"
-    outside = "outside the cluster that is matched with theirs"
-    of_draws = f"Under the model, {number} are expected to be {outside}."
-    said = words.either(of_draws, f"On average, {number} are {outside} in a run.")
-    many = _items(summary, len(names)) if names else f"no {one}"
-    doubt = f"The {words.probability} of the own cluster is below {EVEN:g} for {many}"
-    finding = f"{said} {doubt}{_after_colon(names)}."
-    return claim.in_words("uncertain items", line, [finding], f"{said} {doubt}.")
+    said = f"A {words.draw} has {number} outside their cluster, on average."
+    doubt = f"is below {EVEN:g} for {_items(summary, len(names)) if names else f'no {one}'}"
+    finding = f"{said} Membership {doubt}{_after_colon(names)}."
+    methods = f"{said} Membership, the {words.probability} of the own cluster, {doubt}."
+    return claim.in_words("uncertain items", line, [finding], methods)
 
 
 def _dissimilar(summary: SummaryRecord) -> Claim:
@@ -679,7 +680,9 @@ def groups(summary: SummaryRecord) -> Claim:
     limit, scope = found.least_share, _draws_searched(found, summary.draws.n_draws)
     unseen = missed(words, whole_of(summary), limit)
     said = f"A search for {words.mode}s on {scope} found no second {words.mode}; {unseen}."
-    line = f"none found above {seen_from(limit)} ({scope} searched)"
+    seen = seen_from(limit)
+    of_runs = f"none found; below {seen} of {whole_of(summary)} may be missed"
+    line = f"{words.either(f'none found above {seen}', of_runs)} ({scope} searched)"
     return Claim(name, line, [said], said, status=ESTIMATED, number=1, limit=limit, scope=scope)
 
 
@@ -717,17 +720,19 @@ def _several_modes(summary: SummaryRecord, found: Particles) -> Claim:
         f"{of_one * is_whole}."
     )
     if found.status == "chains in different modes":
-        stay = words.either(f"{_who_stays(found)} not mix between them", "the groups are of different kinds")
+        stay = words.either(_who_stays(found), "the groups are of different kinds")
         line, methods = f"{line}; {stay}", ""
     return Claim(name, line, findings, methods, status=CONTRADICTED, number=weights.size)
 
 
 def _who_stays(found: Particles) -> str:
-    """Chains that stay in some modes or hardly ever visit one, and their verb."""
+    """That no chain visits several modes, or which chains stay in some or hardly ever visit one."""
+    if ((found.by_chain.values > 0).sum(axis=1) == 1).all():
+        return f"no chain visits {'both' if found.n_particles == 2 else 'two of them'}"
     if len(found.chains) == found.by_chain.shape[0]:
-        return "the chains do"
+        return "the chains do not mix between them"
     several, names = len(found.chains) > 1, display.listed(list(found.chains), _MOST_NAMED)
-    return f"chain{'s' * several} {names} do{'es' * (not several)}"
+    return f"chain{'s' * several} {names} do{'es' * (not several)} not mix between them"
 
 
 def named_modes(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
@@ -757,8 +762,7 @@ def more_draws(summary: SummaryRecord) -> Claim:
     limit = display.with_unit(display.at_most(excess.limit, ".2g"), best.loss.unit)
     value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
-    cases = words.either("posteriors", "cases")
-    line = f"would lower the {words.expected} loss by about {value}, in six of seven {cases} by at most {limit}"
+    line = f"would lower the {words.expected} loss by about {value}, at most {limit} (86% bound)"
     finding = f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}."
     if summary.new_runs is None:
         finding += (
@@ -814,7 +818,7 @@ def chains(summary: SummaryRecord) -> Claim:
         methods = f"Convergence could not be assessed. {without_advice(diagnosis.sentences)}"
     else:
         rhat, of_partition = (
-            _figure(one, ".3f", RHAT_WANTED) for one in (diagnosis.worst_rhat, diagnosis.partition_rhat)
+            _figure(one, ".3f", RHAT_WANTED) for one in (max(diagnosis.worst_rhat, 1.0), diagnosis.partition_rhat)
         )
         ess = _figure(diagnosis.least_ess, ",.0f", ESS_PER_CHAIN * diagnosis.n_chains)
         ignored = "; R-hat and this difference ignore the weights" if summary.draws.samples.is_weighted else ""
@@ -823,8 +827,8 @@ def chains(summary: SummaryRecord) -> Claim:
             "number of clusters, the cluster sizes and distances to partitions. The partition itself was assessed by "
             "its effective sample size and by its split R-hat, from Gelman and Rubin's variances [gelman1992], whose "
             f"limit {RHAT_WANTED} is a convention. The largest R-hat was {rhat}, the partition's {of_partition}, the "
-            f"smallest effective sample size {ess}, and the largest difference between two chains' posterior "
-            f"similarities of a pair {_figure(diagnosis.largest_difference.size, '.2f')}{ignored}."
+            f"smallest effective sample size {ess}, and two chains' posterior similarities of a pair differed by at "
+            f"most {display.at_most(diagnosis.largest_difference.size, '.2f')}{ignored}."
         )
         if diagnosis.status == "agree":
             limit = agreement_in_words(diagnosis)[-1]
@@ -834,7 +838,13 @@ def chains(summary: SummaryRecord) -> Claim:
                 f" By the limits of {RHAT_WANTED} and of {ESS_PER_CHAIN} effective draws for each chain, the chains "
                 "are short."
             )
-    return agreement(diagnosis).in_words(words.chains, _chains_line(diagnosis), [diagnosis.verdict], methods)
+    line, finding = map(by_summary, (_chains_line(diagnosis), diagnosis.verdict))
+    return agreement(diagnosis).in_words(words.chains, line, [finding], methods)
+
+
+def by_summary(verdict: str) -> str:
+    """A verdict on chains whose command takes the draws of the summary, which its user need not have otherwise."""
+    return verdict.replace("`draws.sel(", "`summary.draws.sel(")
 
 
 def in_doubt(summary: SummaryRecord) -> str:
@@ -878,7 +888,7 @@ def agreement_in_words(*diagnoses: Diagnosis) -> tuple[str, str, str]:
     """Largest R-hat, smallest effective sample size, and share below which a mode that one chain misses is not seen."""
     rhat, ess = _largest_rhat(diagnoses), np.fmin.reduce([one.least_ess for one in diagnoses])
     limit = display.at_most(agreement(*diagnoses).limit, ".0%")
-    return display.at_most(rhat, ".3f"), display.at_least(ess, ",.0f"), limit
+    return display.apart_from(rhat, RHAT_WANTED, ".3f"), display.at_least(ess, ",.0f"), limit
 
 
 def agreement_in_short(*diagnoses: Diagnosis, where: str) -> str:

@@ -173,8 +173,8 @@ def _unproven(info: Info | None) -> Iterator[str]:
     n, of = len(info.unproven_sizes), counted(info.n_components, "component")
     are, have, cost = ("is", "it has", "costs") if n == 1 else ("are", "they have", "cost")
     yield (
-        f"{n:,} of {of} {are} not proven: {have} {sizes} records, and {cost} at most {gaps} expected pairs more than "
-        f"the best partition{KEPT if info.constrained else ''}"
+        f"{n:,} of {of} {are} not proven: {have} {sizes} records, and {cost} at most {gaps} expected wrong pairs more "
+        f"than the best partition{KEPT if info.constrained else ''}"
     )
     if info.stopped:
         by = {"interrupted": "Ctrl-C", "seconds": "the time limit"}[info.stopped]
@@ -263,24 +263,22 @@ def review(summary: PairsRecord, counts: Counts) -> Claim:
     )
     said = f"{as_text(first)} and {as_text(second)}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
     kept = ", the constraints kept" if summary.pairs.constraints else ""
-    line = f"{said}; the next are below, more in `links.review()`"
-    finding = f"The closest call is that of {said}: {_other_decision(increase, exact)}{kept}."
+    line = f"{said}; more in `summary.links.review()`"
+    finding = f"The closest call is that of {said}: {_other_decision(increase, summary.tau, exact=exact)}{kept}."
     status, advice = PROVEN if exact else ESTIMATED, "A clerk should begin there."
     return Claim("look first at", line, [finding], advice=advice, status=status, number=float(increase))
 
 
-def _other_decision(increase: float, exact: bool) -> str:
+def _other_decision(increase: float, tau: float, *, exact: bool) -> str:
     """What the other decision on a pair does to the expected loss."""
     if abs(increase) < ROUNDING:
         return f"the other decision would not {'change' if exact else 'raise'} the expected loss"
-    change, bound, outwards = ("raise", "at most ", display.at_most)
+    change, bound, outwards = ("add", "at most ", display.at_most)
     if increase < 0:
-        change, bound, outwards = ("lower", "at least ", display.at_least)
-    number = (format if exact else outwards)(abs(increase), ".3g")
-    return (
-        f"the other decision would {change} the expected loss by {'' if exact else bound}{number} expected "
-        f"{'pair' if number == '1' else 'pairs'}"
-    )
+        change, bound, outwards = ("save", "at least ", display.at_least)
+    number = (format if exact else outwards)(abs(increase), ".2g")
+    pairs, by_cost = "pair" if number == "1" else "pairs", ", weighted by their costs" * (tau != 0.5)
+    return f"the other decision would {change} {'' if exact else bound}{number} expected wrong {pairs}{by_cost}"
 
 
 _TOPICS: tuple[Callable[[PairsRecord, Counts], Claim], ...] = (

@@ -60,7 +60,7 @@ _STATUSES_IN_WORDS = {
     "short": "the chains are short in",
 }
 _AGREE = (
-    "The chains agree: R-hat is at most {0}, the effective sample size at least {1}{where}. A mode that one chain "
+    "The chains agree: the largest R-hat is {0}, the effective sample size at least {1}{where}. A mode that one chain "
     "misses would go unnoticed below about {2} of the draws"
 )
 

@@ -5,7 +5,7 @@ from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.results.display import counted, name_of
 from posterior_consensus.results.sentences import without_advice
-from posterior_consensus.summary.about_draws import claims_of, in_doubt
+from posterior_consensus.summary.about_draws import by_summary, claims_of, in_doubt
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import key_of, with_references
 
@@ -37,7 +37,7 @@ def methods_text(summary: SummaryRecord) -> str:
     text = " ".join(filter(None, said))
     if is_bad:
         warning = summary.words.either(NOT_TO_REPORT, "One partition must not stand for all.")
-        text = f"{warning} {without_advice(summary.diagnosis.sentences)}\n\n{text}"
+        text = f"{warning} {by_summary(without_advice(summary.diagnosis.sentences))}\n\n{text}"
     return with_references(text, summary.loss)
 
 

@@ -78,7 +78,7 @@ def test_a_page_is_the_same_every_time(written):
 def test_the_page_loads_nothing_and_runs_no_name(written):
     page = written[0]
     assert not re.search(r"<script[^>]+src=|<link|@import|url\(\s*['\"]?http", page)
-    heads = ["Chains", "Partition", "Items", "What was left out", "For the section on methods", "Time", "Explore"]
+    heads = ["Partition", "Items", "Chains", "What was left out", "For the section on methods", "Explore", "Time"]
     places = [page.index(part) for part in ('class="verdict', "<figure>", *(f">{head}</h2>" for head in heads))]
     assert places == sorted(places)
     assert "alert(1)" not in re.sub("&lt;script&gt;alert\\(1\\)|&lt;/script&gt;", "", page)
@@ -260,7 +260,7 @@ def test_items_are_listed_by_margin_without_columns_of_one_value(summary):
     table = pd.DataFrame({"cluster": [2, 2], "nearest_similarity": [0.25, 0.5], "found_mcse": [0.125, 0.125]})
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", still.table_as_html(table)))
     assert "similarity to nearest" in text and "_" not in text
-    assert text.endswith("In all rows: cluster 2; MCSE of found 0.12. ")
+    assert text.endswith("In all rows, cluster is 2 and MCSE of found is 0.12. ")
     assert "In all rows" not in still.table_as_html(table.head(1))
 
 

@@ -137,7 +137,7 @@ def test_a_layer_without_r_hat_hides_no_other(summary):
         return replace(one, diagnosis=replace(diagnosis, summaries=scale * diagnosis.summaries.clip(max=1.0)))
 
     of_layers = {name: agreeing(one, np.nan if name == 1935 else 1.0) for name, one in summary.items()}
-    assert "at most 1.004" in replace(summary, diagnosis=None, summaries=of_layers).findings()[-1]
+    assert "largest R-hat is 1.004" in replace(summary, diagnosis=None, summaries=of_layers).findings()[-1]
 
 
 def test_layers_of_other_items_are_not_compared():

@@ -160,9 +160,9 @@ def test_every_register_says_among_which_partitions_a_proof_is(tmp_path, capsys,
         told.append(capsys.readouterr().out)
     assert all(assert_claims_hold(re.sub("<[^>]*>", " ", one), 0.175, minimum, least_kept) for one in told)
     (closest,) = [one for one in of(source).findings() if "closest call" in one]
-    assert "b and c" in closest and "by 0.4 expected pairs, the constraints kept" in closest
+    assert "b and c" in closest and "would add 0.4 expected wrong pairs, the constraints kept" in closest
     open_one = unproven(of(source), unproven_sizes=[2])
-    assert "0.25 expected pairs more than the best partition that keeps the constraints" in " ".join(
+    assert "0.25 expected wrong pairs more than the best partition that keeps the constraints" in " ".join(
         open_one.findings()
     )
 
@@ -294,7 +294,7 @@ def test_records_of_several_data_sets_are_named_without_tuples(undrawn, tmp_path
 
 
 def test_a_decision_that_changes_nothing_or_one_pair_is_said_so():
-    for score, said in ((0.5, "would not change the expected loss. A"), (1.0, "loss by 1 expected pair. A")):
+    for score, said in ((0.5, "would not change the expected loss. A"), (1.0, "add 1 expected wrong pair. A")):
         assert said in of(scored_pairs(2, {(0, 1): score})).findings()[-1]
 
 

@@ -113,8 +113,8 @@ class Page(html.parser.HTMLParser):
 
 
 CAPTIONS = [
-    *("similarity matrix.*number of clusters.*credible ball", "Scalar summaries", "matrix of each chain"),
-    *("Map of the draws", "^Items: mean", "^Observed y, and each item", "^Observed y, cluster by cluster"),
+    *("similarity matrix.*number of clusters.*credible ball", "^Items: mean", "^Observed y, and each item"),
+    *("^Observed y, cluster by cluster", "Scalar summaries", "matrix of each chain", "Each point is a draw"),
 ]
 
 

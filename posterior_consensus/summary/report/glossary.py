@@ -47,7 +47,7 @@ _OF_DRAWS = (
         "joined, split",
         "Two clusters are one in a {draw} if one of its clusters has more than half of each; a cluster is split if "
         "none has more than three quarters of it.",
-        "are one in|split: |one with it",
+        "are one in|split: |joined",
     ),
     Term("nearest cluster", "Another cluster that an item has the largest mean {similarity} {to}.", "nearest"),
     Term(
@@ -70,8 +70,8 @@ _OF_DRAWS = (
     ),
     Term(
         "bounds of the ball",
-        "The {draws} inside that are farthest from the partition reported: of all (horizontal), of those with the "
-        "fewest clusters (upper vertical) and of those with the most (lower vertical).",
+        "The {draw} inside that is farthest from the partition reported; and, as vertical bounds, the farthest with "
+        "the fewest and with the most clusters.",
         "bounds",
     ),
     Term(
@@ -117,7 +117,7 @@ _OF_PAIRS = (
     Term("threshold, tau", "The score above which joining a pair, by itself, lowers the expected loss.", "tau"),
     Term("component", "Records that pairs with a score above the threshold link, directly or by others.", "component"),
     Term("precision", "The share of matches among the pairs within clusters.", "precision"),
-    Term("recall", "The share of all matches that are within clusters.", "recall"),
+    Term("recall", "The share of matches among scored pairs that are within clusters.", "recall"),
     Term(
         "increase",
         "How much the smallest expected loss rises if the pair is decided the other way; not `exact`: an upper bound.",
@@ -128,11 +128,11 @@ _OF_PAIRS = (
 
 
 def glossary(page: str, words: Words | None) -> str:
-    """Return a folded list of the terms in the text of `page`, in the words for draws; None for scored pairs."""
+    """Return a list of the terms in the text of `page`, in the words for draws; None for scored pairs."""
     spoken = {} if words is None else words._asdict() | {"draws": words.draws, "chains": words.chains}
     seen, listed = _UNSEEN.sub(" ", page), list[str]()
     for term in _OF_PAIRS if words is None else _OF_DRAWS:
         name, sentence, used = (part.format(**spoken) for part in term)
         if re.search(used, seen, re.IGNORECASE):
             listed.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(capitalized(sentence))}</dd>")
-    return f"<details><summary>{len(listed)} terms of this page</summary><dl>{''.join(listed)}</dl></details>"
+    return f"<dl>{''.join(listed)}</dl>"

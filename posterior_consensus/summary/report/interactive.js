@@ -9,9 +9,9 @@ const look = (() => {
   const TYPES = {
     uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, float64: Float64Array,
   };
-  const columnsOf = words => [
+  const columnsOf = () => [
     ["item", i => meta.names[i]], ["cluster", i => meta.clusters[label(i)]],
-    [`membership ${words.probability}`, i => value("membership", i)],
+    ["membership", i => value("membership", i)],
     ["similarity to own", i => value("own", i)], ["nearest cluster", i => nextName(i)],
     ["similarity to nearest", i => value("other", i)], ["margin", i => value("own", i) - value("other", i)],
   ];
@@ -53,7 +53,7 @@ const look = (() => {
   async function begin(found) {
     models = found;
     await unpack($("payload").textContent);
-    columns = columnsOf(meta.words);
+    columns = columnsOf();
     state.on = meta.chains.map((_, c) => meta.layers === undefined || c === 0);
     place = new Map([...arrays.shown].map((item, k) => [item, k]));
     $("notes").textContent = meta.notes.join(" ");
@@ -168,7 +168,10 @@ const look = (() => {
       ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"],
       ["of-bars", "Mean similarity to own and nearest cluster"],
     ]) $(id).setAttribute("aria-label", `${words} of ${standing.length} items, ${count} clusters, order: ${order}`);
-    for (const id of SLIDERS) $(`for-${id}`).classList.toggle("used", shown.kind === id);
+    for (const id of SLIDERS) {
+      $(`for-${id}`).classList.toggle("used", shown.kind === id);
+      $(`of-${id}`).textContent = shown.kind === id ? shown.value : "–";
+    }
     showTable();
     mark();
   }
@@ -215,11 +218,7 @@ const look = (() => {
     const away = k => Math.abs(meta.partitions[k].value - wanted);
     const value = steps.reduce((best, k, at) => away(k) < away(steps[best]) ? at : best, 0);
     Object.assign($(id), { min: 0, max: steps.length - 1, step: 1, value });
-    const say = () => {
-      const one = meta.partitions[steps[$(id).value]];
-      $(id).setAttribute("aria-valuetext", one.words);
-      $(`of-${id}`).textContent = one.value;
-    };
+    const say = () => $(id).setAttribute("aria-valuetext", meta.partitions[steps[$(id).value]].words);
     if (steps.length) say();
     $(id).oninput = () => {
       state.partition = steps[$(id).value];

@@ -34,8 +34,8 @@ from posterior_consensus.summary.report.still import (
     top_panels,
 )
 
-_METHODS, _GLOSSARY, _EXPLORE, TIME = "For the section on methods", "Glossary", "Explore", "Time"
-_ON_SCREEN = {_GLOSSARY, _EXPLORE, TIME}  # sections that are not printed
+_METHODS, _EXPLORE, TIME = "For the section on methods", "Explore", "Time"
+_ON_SCREEN = {_EXPLORE, TIME}  # sections that are not printed
 _TOPICS = {  # of the findings by section; those on the chains begin the page, and all others are further answers
     "chains": {"draws", "missing", "more_draws", "new_runs", "rough_error"},
     "partition": {"sizes", "number", "found", "joined", "split", "links", "ball", "expected_loss", "optimality"},
@@ -117,7 +117,8 @@ def _head(summary: SummaryRecord) -> str:
     expected = display.quantity(summary.partition.expected_loss, summary.loss.unit, 3)
     loss = f"{display.name_of(summary.loss)}, {summary.words.expected} {expected}"
     observed = "" if summary.observed is None or summary.observed.name is None else f"{summary.observed.name} of "
-    data = f"{observed}{display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))}, {summary.source}"
+    data = f"{observed}{display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))}"
+    data += f", {summary.source}" * (summary.source != "labels")
     return f"Data: {data}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
@@ -134,15 +135,15 @@ def page(summary: SummaryRecord, y: Any = None, *, progressbar: bool) -> str:
     }
     further = findings_as_html(claim for topic, claim in claims.items() if topic not in known)
     sections = {
-        display.capitalized(words.either("chains", "runs")): of_topics["chains"] + of_chains(summary),
         "Partition": of_topics["partition"] + of_partition(summary),
         "Items": of_topics["items"] + of_items(summary),
         **of_contrast(summary, y),
+        display.capitalized(words.either("chains", "runs")): of_topics["chains"] + of_chains(summary),
         "Further answers": further + of_modes(summary),
         "What was left out": of_topics["left out"],
         _METHODS: methods_as_html(summary),
-        TIME: spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
         **_interactive(words, payload_of, summary, progressbar=progressbar),
+        TIME: folded("Seconds of each step", spoken_table(summary, pd.DataFrame({"seconds": summary.seconds}))),
     }
     shown = {name: body for name, body in sections.items() if body}
     return whole_page(headline(summary), verdict + top_panels(summary), _head(summary), summary.seed, shown, words)
@@ -158,7 +159,7 @@ def whole_page(
     """
     version, seeded = posterior_consensus.__version__, "not recorded" if seed is None else str(seed)
     terms = glossary(" ".join([top, *sections, *sections.values()]), words)
-    sections = {**sections, _GLOSSARY: terms}
+    sections = {**sections, "Glossary": terms}
     shown = "\n".join(_section_as_html(heading, body) for heading, body in sections.items())
     links = "".join(f'<li><a href="#{_anchor(heading)}">{html.escape(heading)}</a></li>' for heading in sections)
     return (

@@ -39,7 +39,7 @@ _LONGEST = 18  # characters of a name in a picture
 def pairs_page(summary: PairsRecord) -> str:
     """The report of scored pairs."""
     claims = claims_of(summary)
-    verdict = claims.pop("optimality")
+    verdict = [*claims.pop("precision").with_advice, *claims.pop("optimality").with_advice]
     title = f"{counted(summary.pairs.n_items, 'record')} in {counted(summary.n_clusters, 'cluster')}"
     first = [display.capitalized(f"{one.name}: {one.line}.") for one in (claims["scored"], claims["threshold"])]
     panel = _AGAINST if summary.curve is None else _CURVE
@@ -47,15 +47,24 @@ def pairs_page(summary: PairsRecord) -> str:
         "Findings": findings_as_html(claims.values()),
         "Pairs to review": _review(summary),
         "Components": "".join(_sections_of_components(summary)),
-        "Along the threshold": "" if summary.curve is None else table_as_html(summary.curve.to_dataframe()),
+        "Along the threshold": _along_the_threshold(summary),
         "For the section on methods": methods_as_html(summary),
-        TIME: table_as_html(pd.DataFrame({"seconds": summary.seconds})),
+        TIME: folded("Seconds of each step", table_as_html(pd.DataFrame({"seconds": summary.seconds}))),
     }
-    top = f'<p class="verdict">{display.coded(" ".join(verdict.with_advice))}</p>'
+    top = f'<p class="verdict">{display.coded(" ".join(verdict))}</p>'
     top += figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel))
     return whole_page(
         title, top, " ".join(first), summary.seed, {name: body for name, body in sections.items() if body}, None
     )
+
+
+def _along_the_threshold(summary: PairsRecord) -> str:
+    """Clusters, precision and recall of the best partition found at each threshold; empty without a curve."""
+    if summary.curve is None:
+        return ""
+    said = "The partition of the smallest expected loss found for each pair threshold, with its expected precision and "
+    shown = summary.curve.to_dataframe()[["n_clusters", "precision", "recall"]]
+    return f"<p>{said}recall of scored pairs.</p>{table_as_html(shown)}"
 
 
 def _review(summary: PairsRecord) -> str:
@@ -96,6 +105,7 @@ def _sections_of_components(summary: PairsRecord) -> Iterator[str]:
         return
     some = f"{chosen.size:,} of " if chosen.size < linked.size else ""
     first = "those not proven optimal first, then the largest" if unproven.size else "the largest first"
+    first += f"; a print has the first {_MOST_OPEN}" * (chosen.size > _MOST_OPEN)
     yield f"<p>{some}{counted(linked.size, 'component')} of linked records, {first}. {_KEY}</p>"
     for place, number in enumerate(chosen.tolist()):
         part = _part_of_records(summary, np.sort(order[starts[number] : starts[number] + sizes[number]]))

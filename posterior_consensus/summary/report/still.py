@@ -63,7 +63,6 @@ _LINKS = (
 _HEADINGS = {  # of columns whose name is no heading
     "nearest": "nearest cluster",
     "nearest_similarity": "similarity to nearest",
-    "joined_with": "most often one with",
     "rhat": "R-hat",
     "ess": "ESS",
     "ess_bulk": "ESS (bulk)",
@@ -88,6 +87,8 @@ def top_panels(summary: SummaryRecord) -> str:
     if summary.links is not None:
         return figure(link_panels, summary.draws, summary.links, text=_spoken(_LINKS, summary))
     number = _spoken(_NUMBER if np.ptp(summary.draws.n_clusters) else _SIZES, summary)
+    if len(summary.draws.samples.chains) == 1:
+        number = number.removesuffix(f", by {summary.words.chain}")
     given = summary.draws, summary.partition, summary.ball, summary.items
     return figure(four_panels, *given, text=_spoken(_PANELS, summary).replace("NUMBER", number))
 
@@ -103,7 +104,9 @@ def of_chains(summary: SummaryRecord) -> str:
     if summary.links is None and 1 < len(samples.chains) <= _MOST_CHAINS:
         text = f"The {words.similarity} matrix of each {words.chain}."
         parts.append(figure(plot_psm, draws, best, by="chain", text=text))
-    parts.append(figure(plot_draws_map, draws, best, ball=summary.ball, text=f"Map of the {words.draws} by distance."))
+    parts.append(
+        figure(plot_draws_map, draws, best, ball=summary.ball, text=f"Each point is a {words.draw}; near is similar.")
+    )
     return "".join(parts)
 
 
@@ -187,10 +190,7 @@ def of_layers(comparison: LayerComparison | LayerStability) -> tuple[str, str]:
 
 def _of_each_cluster(summary: SummaryRecord, clusters: ClusterStability) -> str:
     """Return the figure of the draws that have each cluster, and its table."""
-    rows = clusters.to_dataframe()[list(SHOWN)].rename(
-        columns={"joined": "one with it"}
-    )  # of pairs, it is another thing
-    table = spoken_table(summary, rows)
+    table = spoken_table(summary, clusters.to_dataframe()[list(SHOWN)])
     shown = figure(plot_cluster_stability, clusters, text=_spoken(_OF_EACH_CLUSTER, summary))
     return (
         "<h3>Where each cluster is found</h3>"
@@ -269,14 +269,15 @@ def table_as_html(frame: pd.DataFrame, words: Words = DRAWS) -> str:
     named = frame.set_axis([_heading(str(name), words) for name in frame.columns], axis="columns")
     same = np.array([len(named) > 1 and named.iloc[:, k].nunique(dropna=False) == 1 for k in range(named.shape[1])])
     same &= not same.all()
-    below = ""
+    note = ""
     if same.any():
         alike = display.with_decimals(named.loc[:, same].dropna(axis="columns").head(1), "-", ",").iloc[0]
-        below = "; ".join(f"{name} {value}" for name, value in alike.items())
+        if len(alike):
+            below = display.joined([f"{name} is {value}" for name, value in alike.items()])
+            note = f"<p>In all rows, {html.escape(below)}.</p>"
     shown = named.loc[:, ~same].copy()
     if shown.index.nlevels == 1:
         shown.columns.name, shown.index.name = shown.index.name, None  # its name is beside those of the columns
-    note = f"<p>In all rows: {html.escape(below)}.</p>" * bool(below)
     return f'<div class="scroll" role="region" aria-label="Table" tabindex="0">{_that_fits(shown)}</div>{note}'
 
 
@@ -344,4 +345,4 @@ def _names_as_html(items: Items, members: npt.NDArray[np.intp], most: int) -> st
 
 def uncertain(summary: SummaryRecord) -> pd.DataFrame:
     """Return rows of the items of the smallest margin, the smallest first."""
-    return summary.items.to_dataframe().sort_values("margin", kind="stable", na_position="last").head(15)
+    return summary.items.to_dataframe().sort_values("margin", kind="stable", na_position="last").head(8)
