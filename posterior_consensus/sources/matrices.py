@@ -177,7 +177,7 @@ def as_pair_similarity(
     ... )
     >>> pc.as_pair_similarity(table, items=["ann", "anne", "hanna", "joe"], cannot_link=[("ann", "hanna")])
     ScoredPairs
-      items           4 (item)
+      records         4
       scored pairs    3, mean 0.567, above 0.5: 67%
       unscored pairs  3, taken as 0; they are not known to be non-matches
       constraints     1 pair must be apart
