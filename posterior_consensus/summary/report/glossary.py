@@ -23,7 +23,7 @@ _CLUSTER = Term("cluster", "A set of items that a partition puts together; each 
 _OF_DRAWS = (
     _PARTITION,
     _CLUSTER,
-    Term("noise", "Items that are in no cluster.", r"\bnoise\b"),
+    Term("noise", "Items that are in no cluster.", r"\bnoise\b(?! blurs)"),
     Term("loss", "A distance between two partitions, 0 if they are equal.", "loss"),
     Term("{expected} loss", "The mean of the losses between a partition and each {draw}.", "{expected}"),
     Term(
