@@ -393,8 +393,8 @@ def expected_loss(summary: SummaryRecord) -> Claim:
     """Expected loss of the partition, with its error."""
     best, words = summary.partition, summary.words
     number, error = display.rounded(best.expected_loss, best.mcse)
-    bound = np.nan if status_of(summary.optimality_gap or 0.0) == "optimal" else summary.lower_bound
-    if float(number) < float(display.at_least(bound, ".3g")):  # which is printed, too
+    bound = summary.lower_bound if status_of(summary.optimality_gap or 0.0) == "bounded" else None
+    if bound is not None and float(number) < float(display.at_least(bound, ".3g")):  # which is printed, too
         number = f"{best.expected_loss:.3g}"
     value = display.with_unit(number, best.loss.unit)
     none = _without_structure(summary)

@@ -117,7 +117,7 @@ def test_chains_in_different_modes_are_named_and_not_reported():
     assert summary.modes.status == "chains in different modes"
     said = " ".join(summary.findings()).lower()  # the two weigh the same, so that either may be the first
     assert all(words in said for words in ("chains 0 and 1", "chains 2 and 3", "not estimate probabilities"))
-    assert "Wasserstein" not in summary.methods_text() and "do not mix" in " ".join(str(summary).split())
+    assert "Wasserstein" not in summary.methods_text() and "no chain visits both" in " ".join(str(summary).split())
 
 
 def test_one_mode_is_not_spoken_of(told):

@@ -72,6 +72,13 @@ def test_bounds_are_rounded_up_and_a_loose_one_is_not_told(summary, told):
         told(name, replace(summary, certificate=replace(summary.certificate, lower_bound=bound)))
 
 
+def test_the_loss_printed_is_no_smaller_than_its_bound(summary):
+    best = replace(summary.partition, expected_loss=0.8137, mcse=0.09)  # 0.81, to one digit of its error
+    said = replace(summary, partition=best, certificate=replace(summary.certificate, lower_bound=0.8126))
+    texts = repr(said), said.methods_text(), " ".join(said.findings())
+    assert all("0.814 bits" in text and "0.812 bits" in text for text in texts)
+
+
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_a_certificate_left_out_by_its_limit_is_told(monkeypatch, told, loss):
     monkeypatch.setattr("posterior_consensus.runtime.memory.LABELS_TO_BOUND", 100)
