@@ -114,7 +114,7 @@ def test_items_are_named_by_membership_also_those_on_their_own(summary):
         fields |= {"membership": of, "misplaced": float((1 - of).sum()), "misplaced_mcse": 0.1}
         changed = replace(summary, items=replace(summary.items, **fields))
         line = re.search(r"uncertain items +(.*?)\n  \S", repr(changed), re.DOTALL)[1]
-        finding = next(one for one in changed.findings() if "the cluster that is matched with theirs" in one)
+        finding = next(one for one in changed.findings() if "outside their cluster, on average" in one)
         return re.sub(r"\s+", " ", line), finding, changed.methods_text()
 
     alone = summary.items.similarity.copy()
@@ -123,7 +123,9 @@ def test_items_are_named_by_membership_also_those_on_their_own(summary):
     total = 0.6 + 0.7 + 0.1 * (len(names) - 2)
     assert line.startswith(f"{total:.2f} (MCSE 0.1") and f"membership below 0.5: items {names[1]}, {names[0]}" in line
     assert f"below 0.5 for 2 items: {names[1]}, {names[0]}." in finding
-    assert finding.partition(":")[0] in methods and names[1] not in methods
+    first, doubt = finding.partition(":")[0].split(" Membership")
+    assert first in methods and f"Membership, the probability of the own cluster,{doubt}" in methods
+    assert names[1] not in methods
     line, finding, _ = said([0.5])
     assert "below 0.5: none" in line and "below 0.5 for no item." in finding
     line, finding, _ = said([0.4])
