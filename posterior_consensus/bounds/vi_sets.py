@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
@@ -32,15 +32,12 @@ _STEPS = 20, 40  # of prices, the latter unless a leaf is divided at once
 _FIRST_LENGTH = 0.3  # of steps of prices
 _CHANGES = 2  # of a leaf's minorant, before it is branched on
 _SPREAD = 1.0  # deviation of rows' numbers of a cluster's items, beyond which a leaf is divided by the number
-_FAR = 0.1  # the same as a share of the size, beyond which it is divided at once
+_FAR = 0.2  # the same as a share of the size, beyond which it is divided at once
 _STEP, _LAST_STEP = 0.4, 0.05  # of what items see: the first one and after success, and the last one after failures
 _SEEN = 0.2  # share of an item in the means at which it goes half that step
 _ENOUGH = 0.9  # of what its parent lacks: a leaf that lacks less is branched on before its minorant is changed
 _WORTH = 0.05  # share of what is missing that a change must gain to be followed by another
 _MARGIN = 0.002  # of the expected loss, above what is wanted, that prices aim at
-_WAVE = 0.2  # the gap after a wave of proofs, relative to the one before
-_WAVE_OF_PARTS = 0.3  # the same where items are in parts, which seldom see the last one
-_LAST_WAVE = 0.002  # of the expected loss: the gap at which the last wave begins
 _CLOSED = 1e-10  # relative gap at which the proof ends
 _LEAST_LOSS = 0.01  # bits, of which that share is still above rounding
 _TINY = 1e-12
@@ -108,8 +105,7 @@ def sets_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, prog
     for k, part in enumerate(parts):
         problem = DistinctDraws(draws if len(parts) == 1 else draws.of_items(part))
         share = budget.part(1 / (len(parts) - k))
-        wave = _WAVE if len(parts) == 1 else _WAVE_OF_PARTS
-        bound = _SetsBound(problem, problem.merged(incumbent[part]), share, wave)
+        bound = _SetsBound(problem, problem.merged(incumbent[part]), share)
         try:
             for _ in track(bound.run(), "Bounding VI", progressbar=progressbar):
                 pass
@@ -278,9 +274,8 @@ class _SetsBound:
         Greatest lower bound of the minimum found, in bits, summed over items.
     """
 
-    def __init__(self, problem: DistinctDraws, incumbent: Labels, budget: Budget, wave: float) -> None:
+    def __init__(self, problem: DistinctDraws, incumbent: Labels, budget: Budget) -> None:
         self._budget = budget
-        self._wave = wave
         self._blocks = distinct_blocks(problem)
         self.n, self.n_items = problem.n, problem.n_items
         self._entropy = problem.entropy * problem.n_items
@@ -371,53 +366,40 @@ class _SetsBound:
         found = True
         while found:
             self.fit()
-            found = yield from self._waves()
+            found = yield from self._prove()
 
-    def _waves(self) -> Generator[None, None, bool]:
-        """Prove smaller and smaller gaps; return whether a set was found that costs less than its items' shares."""
-        target, roots = self._closed, []
-        root = None
+    def _prove(self) -> Generator[None, None, bool]:
+        """Divide the leaf that falls short most; return whether a set was found that costs less than its shares."""
+        heap: list[tuple[float, int, _Leaf]] = []
+        number, root = count(), None
         for first, last in _ranges(self.n_items):
-            root, left = self._work(self._root(first, last, root), target)
+            root, left = self._work(self._root(first, last, root))
             if left is None:
                 return True
-            short = max((leaf.short for leaf in left), default=target)
-            roots.append(replace(root, short=short))
+            for leaf in left:
+                heappush(heap, (-leaf.short, next(number), leaf))
             yield
-        while True:
-            short = max(root.short for root in roots)
-            self._note(short)
-            if short <= self._closed:
-                return False
-            target = self._wave * short if short > _LAST_WAVE * self.loss else self._closed
-            number = count()
-            worse = [(k, root) for k, root in enumerate(roots) if root.short > target]
-            heap: list[tuple[float, int, _Leaf, int | None]]
-            heap = [(-root.short, next(number), root, k) for k, root in worse]
-            heapify(heap)
-            while heap:
-                _, _, leaf, of_root = heappop(heap)
-                leaf, left = self._work(leaf, target)
-                if left is None:
-                    return True
-                if of_root is not None:
-                    roots[of_root] = leaf
-                for child in left:
-                    heappush(heap, (-child.short, next(number), child, None))
-                self._note(max(target, -heap[0][0] if heap else target))
-                yield
-            roots = [replace(root, short=min(root.short, target)) for root in roots]
+        while heap:
+            self._note(-heap[0][0])
+            leaf, left = self._work(heappop(heap)[2])
+            if left is None:
+                return True
+            for child in left:
+                heappush(heap, (-child.short, next(number), child))
+            yield
+        self._note(self._closed)
+        return False
 
     def _note(self, short: float) -> None:
         self.best = max(self.best, self._entropy + float(self.shares.sum()) - short)
 
-    def _work(self, leaf: _Leaf, target: float) -> tuple[_Leaf, list[_Leaf] | None]:
-        """Bound a leaf; return it with better prices, and what is left of it beyond the target.
+    def _work(self, leaf: _Leaf) -> tuple[_Leaf, list[_Leaf] | None]:
+        """Bound a leaf; return it with better prices, and what is left of it, divided.
 
         Left is None if a set was found there.
         """
         self.n_nodes += 1
-        whole, allowed = leaf, target / self.n_items
+        whole, allowed = leaf, self._closed / self.n_items
         best, step, changes = -np.inf, _STEP, 0
         probed: kernels.State
         now = leaf
@@ -451,7 +433,7 @@ class _SetsBound:
                 return whole, []
             alive = np.flatnonzero(state.least < 0)
             sizes = first + alive
-            short = target + float(np.max(-state.least[alive] * self.n_items / sizes))
+            short = self._closed + float(np.max(-state.least[alive] * self.n_items / sizes))
             now = replace(now, first_size=int(sizes[0]), last_size=int(sizes[-1]), length=length, short=short)
             if (in_all | in_none).any():
                 kept = ~(in_all | in_none)
