@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.cells import order_anew
+from posterior_consensus.kernels.cells import order_anew, up_to
 
 _LN2 = 0.6931471805599453
+_SIZES_AT_ONCE = 8  # in a step of prices
 _GAIN = 1e-9  # bits; less is no reason to move an item
 _NEGLIGIBLE = 1e-12
 _LEAST_MEMORY = 0.15  # weight of the newest minimizer in the mean
@@ -269,8 +270,8 @@ def _take(order, begin, values, box, extra, choice):
 
 
 @inner
-def _bound_rows(minorant, box, prices, first_extra, keys, rankings, choice, values):
-    """Least cost of each item's row at each size: values[s, j] with first_extra + s units of free items."""
+def _bound_rows(minorant, box, prices, extras, keys, rankings, choice, values):
+    """Write the least cost of each item's row at each size: values[s, j] with extras[s] units of free items."""
     linear, quadratic, multiplicity = minorant
     low, high, taken = choice
     n = linear.size
@@ -299,11 +300,12 @@ def _bound_rows(minorant, box, prices, first_extra, keys, rankings, choice, valu
                 total += keys[k] * part
             r += 1
         if needed > 0 or high[box.group[j]] < 0:
-            values[:, j] = np.inf
+            for s in range(extras.size):
+                values[s, j] = np.inf
             continue
         r = 1
-        for s in range(values.shape[0]):
-            extra = first_extra + s
+        for s in range(extras.size):
+            extra = extras[s]
             while r < n and size < extra:
                 k = ranking[r]
                 g = box.group[k]
@@ -322,9 +324,15 @@ def _bound_rows(minorant, box, prices, first_extra, keys, rankings, choice, valu
 
 
 @inner
+def _begin_choice(box, choice):
+    for g in range(box.low.size):
+        choice.low[g], choice.high[g] = box.low[g], box.high[g]
+
+
+@inner
 def _without(box, j, choice):
     """Begin a choice besides item j."""
-    choice.low[:], choice.high[:] = box.low, box.high
+    _begin_choice(box, choice)
     g = box.group[j]
     choice.low[g] = max(choice.low[g] - box.multiplicity[j], 0.0)
     choice.high[g] -= box.multiplicity[j]
@@ -334,7 +342,7 @@ def _without(box, j, choice):
 def _bound_size(values, box, extra, ranking, choice):
     """Least cost of `extra` units of free items, the cheapest rows."""
     order_anew(values, ranking)
-    choice.low[:], choice.high[:] = box.low, box.high
+    _begin_choice(box, choice)
     if _take(ranking, 0, values, box, extra, choice) > 0:
         return np.inf
     total = 0.0
@@ -345,16 +353,35 @@ def _bound_size(values, box, extra, ranking, choice):
 
 
 @inner
-def _write_minimizer(rankings, rows, box, extra, choice, out):
-    out[:] = 0.0
+def _mix_in(rankings, rows, box, extra, newest, choice, means):
+    """Add the set that each row would have, a minimizer, to the means with the weight `newest`."""
     for j in range(rows.size):
         if rows[j] > 0:
             share = rows[j] / box.multiplicity[j]
             _without(box, j, choice)
             _take(rankings[j], 1, box.multiplicity, box, extra - box.multiplicity[j], choice)
+            choice.taken[j] = box.multiplicity[j]
             for k in range(rows.size):
-                out[j, k] = share * choice.taken[k] / box.multiplicity[k]
-            out[j, j] = share
+                means[j, k] += newest * (share * choice.taken[k] / box.multiplicity[k] - means[j, k])
+        else:
+            for k in range(rows.size):
+                means[j, k] -= newest * means[j, k]
+
+
+@inner
+def _choose_sizes(least, threshold, at, extras, first_extra):
+    """Write some sizes that have not reached the threshold, evenly spread; return their number and whether it is all."""
+    n_left = 0
+    for s in range(least.size):
+        n_left += least[s] < threshold
+    number, passed, n = 0, 0, min(n_left, _SIZES_AT_ONCE)
+    for s in range(least.size):
+        if least[s] < threshold:
+            if passed * n >= number * n_left:
+                at[number], extras[number] = s, first_extra + s
+                number += 1
+            passed += 1
+    return n, n == n_left
 
 
 @jit
@@ -380,30 +407,40 @@ def raise_bound(
     prices, means, least, inside, outside = state
     n, n_sizes = inside.size, least.size
     multiplicity = minorant.multiplicity
-    trial, minimizer = prices.copy(), np.empty((n, n))
+    trial = prices.copy()
     values, keys, rows = np.empty((n_sizes, n)), np.empty(n), np.empty(n)
     choice = Choice(np.empty(box.low.size), np.empty(box.low.size), np.empty(n))
     rankings, orders = np.empty((n, n), np.int32), np.empty((n_sizes, n), np.int32)
     for j in range(n):
-        rankings[j] = np.arange(n)
+        for k in range(n):
+            rankings[j, k] = k
         rankings[j, 0], rankings[j, j] = j, 0
     for s in range(n_sizes):
-        orders[s] = np.arange(n)
+        for k in range(n):
+            orders[s, k] = k
+    chosen, extras = np.empty(n_sizes, np.int64), np.empty(n_sizes, np.int64)
+    n_chosen, all_chosen = _choose_sizes(least, threshold, chosen, extras, first_extra)
     best, failures, checked, step = -np.inf, 0, -np.inf, 0
     for step in range(n_steps):
-        _bound_rows(minorant, box, trial, first_extra, keys, rankings, choice, values)
+        _bound_rows(minorant, box, trial, extras[:n_chosen], keys, rankings, choice, values)
         worst, at = np.inf, -1
-        for s in range(n_sizes):
-            if least[s] >= threshold:
-                continue
-            value = starts[s] + _bound_size(values[s], box, first_extra + s, orders[s], choice)
+        for e in range(n_chosen):
+            s = chosen[e]
+            value = starts[s] + _bound_size(values[e], box, extras[e], orders[s], choice)
             least[s] = max(least[s], value)
             if value < min(worst, threshold):
-                worst, at = value, s
-                rows[:] = choice.taken
+                worst, at = value, e
+                for k in range(n):
+                    rows[k] = choice.taken[k]
         if at < 0:
             prices[:] = trial
-            return threshold, length, step + 1
+            if all_chosen:
+                return threshold, length, step + 1
+            n_chosen, all_chosen = _choose_sizes(least, threshold, chosen, extras, first_extra)
+            best, failures, checked = -np.inf, 0, -np.inf
+            if n_chosen == 0:
+                return threshold, length, step + 1
+            continue
         failures += 1
         if worst > best:
             best, failures, length = worst, 0, min(length * _FASTER, _FASTEST)
@@ -414,12 +451,9 @@ def raise_bound(
             if best - checked < _WORTH * (threshold - best):
                 break
             checked = best
-        _write_minimizer(rankings, rows, box, first_extra + at, choice, minimizer)
-        newest = max(1.0 / (step + 1), _LEAST_MEMORY)
+        _mix_in(rankings, rows, box, extras[at], max(1.0 / (step + 1), _LEAST_MEMORY), choice, means)
         square = 0.0
         for j in range(n):
-            for k in range(n):
-                means[j, k] += newest * (minimizer[j, k] - means[j, k])
             for k in range(j):
                 square += (means[j, k] - means[k, j]) ** 2 * multiplicity[j] * multiplicity[k]
         if square < _NEGLIGIBLE or length < _SLOWEST:
@@ -429,13 +463,21 @@ def raise_bound(
             for k in range(j):
                 trial[j, k] = prices[j, k] - rate * (means[j, k] - means[k, j])
                 trial[k, j] = -trial[j, k]
-    _bound_rows(minorant, box, prices, first_extra, keys, rankings, choice, values)
-    inside[:], outside[:] = np.inf, np.inf
-    for s in np.argsort(least):
+    all_sizes = up_to(n_sizes)
+    for s in range(n_sizes):
+        all_sizes[s] += first_extra
+    _bound_rows(minorant, box, prices, all_sizes, keys, rankings, choice, values)
+    for s in range(n_sizes):
         if least[s] < threshold:
-            at_size = values[s], orders[s], first_extra + s, starts[s]
+            least[s] = max(least[s], starts[s] + _bound_size(values[s], box, all_sizes[s], orders[s], choice))
+    inside[:], outside[:] = np.inf, np.inf
+    worst_first = up_to(n_sizes)
+    order_anew(least, worst_first)
+    for s in worst_first:
+        if least[s] < threshold:
+            at_size = values[s], orders[s], all_sizes[s], starts[s]
             _probe(minorant, box, rankings, at_size, threshold, state)
-    return best, max(length, _SHORTEST), step + 1
+    return least[worst_first[0]], max(length, _SHORTEST), step + 1
 
 
 @inner
@@ -496,6 +538,15 @@ def _constant(box, extra, of_any, thresholds):
 
 
 @inner
+def _may_close(inside, outside, threshold):
+    """Whether the sets that have some item, or those that do not, may all be beyond the threshold."""
+    for j in range(inside.size):
+        if max(inside[j], outside[j]) >= threshold:
+            return True
+    return False
+
+
+@inner
 def _probe(minorant, box, rankings, at_size, threshold, state):
     """Lower the bounds of the sets that have an item, and of those that do not, to what they are at one size.
 
@@ -509,6 +560,8 @@ def _probe(minorant, box, rankings, at_size, threshold, state):
     if extra == 0:
         for j in range(n):
             outside[j] = min(outside[j], start)
+        return
+    if not _may_close(inside, outside, threshold):
         return
     choice, keys = Choice(box.low.copy(), box.high.copy(), np.empty(n)), np.empty(n)
     order_anew(values, order)
