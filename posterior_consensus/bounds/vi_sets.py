@@ -128,9 +128,15 @@ def _dealt(draws: PartitionDraws) -> list[Positions]:
     n_parts = _n_parts(draws.n_items)
     if n_parts == 1:
         return [np.arange(draws.n_items)]
-    distance = squareform(1 - draws.labels_only().shared_similarity, checks=False)
-    order = leaves_list(linkage(distance, "average"))
+    order = _similar_first(draws.labels_only().shared_similarity)
     return [np.sort(order[k::n_parts]) for k in range(n_parts)]
+
+
+def _similar_first(similarity: Floats) -> Positions:
+    """The items in an order in which similar ones are near each other."""
+    if len(similarity) == 1:
+        return np.arange(1)
+    return leaves_list(linkage(squareform(1 - similarity, checks=False), "average"))
 
 
 def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
@@ -186,10 +192,15 @@ def distinct_blocks(problem: DistinctDraws) -> kernels.Blocks:
     inside, weight = inside[~alone], weight[~alone]
     block, item = np.nonzero(inside)
     by_item = np.argsort(item, kind="stable")
+    order = _similar_first(problem.similarity)
+    packed = np.packbits(inside[:, order], axis=1, bitorder="little")
+    at_byte = np.nonzero(packed)
     return kernels.Blocks(
         ends=np.cumsum(inside.sum(axis=1)),
         items=item.astype(np.int32),
-        packed=np.packbits(inside, axis=1, bitorder="little"),
+        place=np.argsort(order).astype(np.int32),
+        byte_ends=np.cumsum((packed > 0).sum(axis=1)),
+        bytes=(256 * at_byte[1] + packed[at_byte]).astype(np.int32),
         item_ends=np.cumsum(inside.sum(axis=0)),
         of_item=block[by_item].astype(np.int32),
         weights=weight,

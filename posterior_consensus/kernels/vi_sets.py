@@ -32,7 +32,9 @@ class Blocks(NamedTuple):
 
     ends: np.ndarray  # (B,)
     items: np.ndarray
-    packed: np.ndarray  # (B, ceil(n / 8)), uint8: the same as bits, the first item the lowest
+    place: np.ndarray  # (n,), of an item's bit, near those of similar items
+    byte_ends: np.ndarray  # (B,)
+    bytes: np.ndarray  # the same blocks as bits, in bytes with one or more: 256 times the byte's place, and its value
     item_ends: np.ndarray  # (n,)
     of_item: np.ndarray
     weights: np.ndarray  # (B,), twice the draws' weights
@@ -193,25 +195,25 @@ def bend(
             if chosen[blocks.items[q]]:
                 n_chosen[b] += blocks.multiplicity[blocks.items[q]]
         base -= blocks.weights[b] * blocks.table[n_chosen[b]]
-    n_bytes = blocks.packed.shape[1]
+    n_bytes = (shares.size + 7) // 8
     weighted = np.zeros(8 * n_bytes)
-    seen, slopes, of_bits = np.zeros((n_bytes, 256)), np.empty((n_bytes, 256)), np.empty(8 * n_bytes)
+    seen, slopes, of_bits = np.zeros(256 * n_bytes), np.empty(256 * n_bytes), np.empty(8 * n_bytes)
     for k in range(free.size):
         i = free[k]
         for j in free:
-            weighted[j] = sees[i, j] * blocks.multiplicity[j]
+            weighted[blocks.place[j]] = sees[i, j] * blocks.multiplicity[j]
         for y in range(n_bytes):
             for bit in range(8):
                 part = 1 << bit
                 for z in range(part):
-                    seen[y, part + z] = seen[y, z] + weighted[8 * y + bit]
+                    seen[256 * y + part + z] = seen[256 * y + z] + weighted[8 * y + bit]
         slopes[:] = 0.0
         value = (blocks.own[i] - shares[i]) / multiplicity[k]
         for r in range(_begin(blocks.item_ends, i), blocks.item_ends[i]):
             b = blocks.of_item[r]
-            bits, weight, count = blocks.packed[b], blocks.weights[b], 0.0
-            for y in range(n_bytes):
-                count += seen[y, bits[y]]
+            ones, weight, count = blocks.bytes[_begin(blocks.byte_ends, b) : blocks.byte_ends[b]], blocks.weights[b], 0.0
+            for y in ones:
+                count += seen[y]
             count = max(count, multiplicity[k])
             whole = n_chosen[b] + count
             log = np.log2(whole)
@@ -219,18 +221,18 @@ def bend(
             slope = (log + 1.0 / _LN2 - mean) / count
             value -= weight * (mean - slope * count)
             slope *= weight
-            for y in range(n_bytes):
-                slopes[y, bits[y]] += slope
+            for y in ones:
+                slopes[y] += slope
         linear[k] = value
         for y in range(n_bytes):
             for bit in range(7, -1, -1):
                 part, total = 1 << bit, 0.0
                 for z in range(part):
-                    total += slopes[y, part + z]
-                    slopes[y, z] += slopes[y, part + z]
+                    total += slopes[256 * y + part + z]
+                    slopes[256 * y + z] += slopes[256 * y + part + z]
                 of_bits[8 * y + bit] = total
         for j in range(free.size):
-            quadratic[k, j] = of_bits[free[j]]
+            quadratic[k, j] = of_bits[blocks.place[free[j]]]
     for j in range(free.size):
         for k in range(j):
             quadratic[j, k] = quadratic[k, j] = 0.5 * (quadratic[j, k] + quadratic[k, j])
