@@ -248,9 +248,14 @@ def _take(order, begin, values, box, extra, choice):
     """
     multiplicity = box.multiplicity
     low, high, taken = choice
-    taken[:] = 0.0
-    left = extra
+    left, needed = extra, 0.0
+    for k in range(taken.size):
+        taken[k] = 0.0
+    for g in range(low.size):
+        needed += low[g]
     for r in range(begin, order.size):
+        if needed <= 0:
+            break
         k = order[r]
         g = box.group[k]
         if low[g] > 0 and values[k] < np.inf:
@@ -258,6 +263,7 @@ def _take(order, begin, values, box, extra, choice):
             low[g] -= taken[k]
             high[g] -= taken[k]
             left -= taken[k]
+            needed -= taken[k]
     for r in range(begin, order.size):
         if left <= 0:
             break
@@ -268,7 +274,7 @@ def _take(order, begin, values, box, extra, choice):
             taken[k] += part
             high[g] -= part
             left -= part
-    return np.inf if left < 0 or low.max() > 0 else left
+    return np.inf if left < 0 or needed > 0 else left
 
 
 @inner
@@ -412,14 +418,14 @@ def raise_bound(
     trial = prices.copy()
     values, keys, rows = np.empty((n_sizes, n)), np.empty(n), np.empty(n)
     choice = Choice(np.empty(box.low.size), np.empty(box.low.size), np.empty(n))
-    rankings, orders = np.empty((n, n), np.int32), np.empty((n_sizes, n), np.int32)
+    rankings, orders = np.empty((n, n), np.int32), np.empty((_SIZES_AT_ONCE, n), np.int32)
     for j in range(n):
         for k in range(n):
             rankings[j, k] = k
         rankings[j, 0], rankings[j, j] = j, 0
-    for s in range(n_sizes):
+    for e in range(_SIZES_AT_ONCE):
         for k in range(n):
-            orders[s, k] = k
+            orders[e, k] = k
     chosen, extras = np.empty(n_sizes, np.int64), np.empty(n_sizes, np.int64)
     n_chosen, all_chosen = _choose_sizes(least, threshold, chosen, extras, first_extra)
     best, failures, checked, step = -np.inf, 0, -np.inf, 0
@@ -428,7 +434,7 @@ def raise_bound(
         worst, at = np.inf, -1
         for e in range(n_chosen):
             s = chosen[e]
-            value = starts[s] + _bound_size(values[e], box, extras[e], orders[s], choice)
+            value = starts[s] + _bound_size(values[e], box, extras[e], orders[e], choice)
             least[s] = max(least[s], value)
             if value < min(worst, threshold):
                 worst, at = value, e
@@ -471,13 +477,13 @@ def raise_bound(
     _bound_rows(minorant, box, prices, all_sizes, keys, rankings, choice, values)
     for s in range(n_sizes):
         if least[s] < threshold:
-            least[s] = max(least[s], starts[s] + _bound_size(values[s], box, all_sizes[s], orders[s], choice))
+            least[s] = max(least[s], starts[s] + _bound_size(values[s], box, all_sizes[s], orders[0], choice))
     inside[:], outside[:] = np.inf, np.inf
     worst_first = up_to(n_sizes)
     order_anew(least, worst_first)
     for s in worst_first:
         if least[s] < threshold:
-            at_size = values[s], orders[s], all_sizes[s], starts[s]
+            at_size = values[s], orders[0], all_sizes[s], starts[s]
             _probe(minorant, box, rankings, at_size, threshold, state)
     return least[worst_first[0]], max(length, _SHORTEST), step + 1
 
