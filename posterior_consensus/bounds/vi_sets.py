@@ -220,7 +220,7 @@ class _Leaf:
 
     Of each cluster of the incumbent they have from `low` to `high` items. Besides, a quadratic minorant of what they
     cost beyond their items' shares, without the term of their size; what each item sees of the others (n, n), which the
-    minorant is made for; and prices that bound it.
+    minorant is made for; and prices that bound it, with the order of what the others cost each item.
     """
 
     free: Positions
@@ -234,6 +234,7 @@ class _Leaf:
     quadratic: Floats
     sees: npt.NDArray[np.float32]
     prices: npt.NDArray[np.float32]
+    rankings: npt.NDArray[np.int16]
     length: float = _FIRST_LENGTH  # of the next steps of prices
     short: float = np.inf  # bits by which the bound of all falls short for these sets
 
@@ -243,6 +244,8 @@ class _Leaf:
         chosen[self.free[entered]] = True
         added = multiplicity[self.free[entered]].astype(float)
         products = self.quadratic[:, entered] @ added
+        place = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int16)
+        rankings = place[self.rankings[kept]]
         return replace(
             self,
             free=self.free[kept],
@@ -251,6 +254,7 @@ class _Leaf:
             linear=self.linear[kept] - 2 * products[kept],
             quadratic=np.ascontiguousarray(self.quadratic[np.ix_(kept, kept)]),
             prices=np.ascontiguousarray(self.prices[np.ix_(kept, kept)]),
+            rankings=rankings[rankings >= 0].reshape(len(rankings), len(rankings)),
         )
 
 
@@ -328,6 +332,8 @@ class _SetsBound:
         everything = np.arange(self.n)
         sees = before.sees if before else np.eye(self.n, dtype=np.float32)
         more = (1 - sees) * self._similarity
+        itself_first = np.tile(everything.astype(np.int16), (self.n, 1))
+        itself_first[everything, 0], itself_first[everything, everything] = everything, 0
         missing = np.maximum((first + last) / 2 - sees @ self._multiplicity, 0)
         added = missing / np.maximum(more @ self._multiplicity, 1e-6)
         sees = np.minimum(sees + added[:, np.newaxis] * more, 1).astype(np.float32)
@@ -344,6 +350,7 @@ class _SetsBound:
                 quadratic=np.empty((0, 0)),
                 sees=sees,
                 prices=before.prices if before else np.zeros((self.n, self.n), np.float32),
+                rankings=before.rankings if before else itself_first,
             )
         )
 
@@ -436,9 +443,9 @@ class _SetsBound:
                 self._add(now.chosen)
                 return whole, None
             state, value, length = self._raise(now, box, first, last, n_chosen, allowed)
-            prices = state.prices.astype(np.float32)
+            now = replace(now, prices=state.prices.astype(np.float32), rankings=state.rankings)
             if now.free.size == whole.free.size and value > best:
-                whole = replace(now, first_size=leaf.first_size, last_size=leaf.last_size, prices=prices)
+                whole = replace(now, first_size=leaf.first_size, last_size=leaf.last_size)
             in_all, in_none = state.outside >= 0, state.inside >= 0
             if (state.least >= 0).all() or (in_all & in_none).any():
                 return whole, []
@@ -448,12 +455,12 @@ class _SetsBound:
             now = replace(now, first_size=int(sizes[0]), last_size=int(sizes[-1]), length=length, short=short)
             if (in_all | in_none).any():
                 kept = ~(in_all | in_none)
-                now = replace(now, prices=prices).within(kept, in_all, self._multiplicity)
+                now = now.within(kept, in_all, self._multiplicity)
                 good, best = now, -np.inf
                 continue
             if value > best:
                 gain, missing = value - best, -value
-                good, best, probed, step = replace(now, prices=prices), value, state, _STEP
+                good, best, probed, step = now, value, state, _STEP
                 begun = now.free.size < self.n and short < _ENOUGH * leaf.short
                 if self._numbers(good, state).spread > _FAR * last:
                     break
@@ -475,19 +482,20 @@ class _SetsBound:
         multiplicity = self._multiplicity[leaf.free].astype(np.float64)
         minorant = kernels.Minorant(leaf.linear + allowed, leaf.quadratic, multiplicity)
         least = np.full(last - first + 1, -np.inf)
-        probed = np.full(n, -np.inf), np.full(n, -np.inf)
-        state = kernels.State(leaf.prices.astype(np.float64), np.zeros((n, n)), least, *probed)
+        state = kernels.State(
+            leaf.prices.astype(np.float64), leaf.rankings.copy(), np.zeros((n, n)), least, np.empty(n), np.empty(n)
+        )
         starts = leaf.base + allowed * n_chosen + self._blocks.table[first : last + 1]
         margin = _MARGIN * self.loss
         length = leaf.length
         for most in _STEPS:
-            value, length, n_steps = kernels.raise_bound(
+            length, n_steps = kernels.raise_bound(
                 minorant, box, starts, first - n_chosen, 0.0, margin, length, most, state
             )
             self._budget.spend(_seconds_a_raise(n, n_steps))
-            if n_steps < most or value >= 0 or self._numbers(leaf, state).spread > _FAR * last:
+            if n_steps < most or self._numbers(leaf, state).spread > _FAR * last:
                 break
-        return state, value, length
+        return state, kernels.probe(minorant, box, starts, first - n_chosen, 0.0, state), length
 
     def _counts(self, items: Positions | Flags) -> Floats:
         """How many of some items each cluster of the incumbent has."""

@@ -72,6 +72,7 @@ class State(NamedTuple):
     """What is known of a node."""
 
     prices: np.ndarray  # (U, U), antisymmetric
+    rankings: np.ndarray  # (U, U), int16: for each item, itself and the others, nearly in the order of their costs in its row
     means: np.ndarray  # (U, U), of the minimizers: item j's row is the set that j would have, times j's share
     least: np.ndarray  # (M,), greatest lower bound of each size
     inside: np.ndarray  # (U,), lower bounds of the sets that have an item, whatever their size
@@ -403,8 +404,8 @@ def raise_bound(
     length: float,
     n_steps: int,
     state: State,
-) -> tuple[float, float, int]:
-    """Raise a node's lower bound by prices; return it, the length of steps that is apt next, and how many were made.
+) -> tuple[float, int]:
+    """Raise a node's lower bound by prices; return the length of steps that is apt next, and how many were made.
 
     A size has `first_extra` free units or more, and `starts` (M,) is what it costs without them. Each free item has a
     row of its own: so many free units, itself among them, that cost it least under the minorant, as many of each group
@@ -412,17 +413,13 @@ def raise_bound(
     valid; they move against the means' asymmetry (the volume algorithm), in steps that aim `margin` above the
     threshold. Sizes whose `least` has reached the threshold count no more. It ends if all have.
     """
-    prices, means, least, inside, outside = state
-    n, n_sizes = inside.size, least.size
+    prices, rankings, means, least, _, _ = state
+    n, n_sizes = prices.shape[0], least.size
     multiplicity = minorant.multiplicity
     trial = prices.copy()
     values, keys, rows = np.empty((n_sizes, n)), np.empty(n), np.empty(n)
     choice = Choice(np.empty(box.low.size), np.empty(box.low.size), np.empty(n))
-    rankings, orders = np.empty((n, n), np.int32), np.empty((_SIZES_AT_ONCE, n), np.int32)
-    for j in range(n):
-        for k in range(n):
-            rankings[j, k] = k
-        rankings[j, 0], rankings[j, j] = j, 0
+    orders = np.empty((_SIZES_AT_ONCE, n), np.int16)
     for e in range(_SIZES_AT_ONCE):
         for k in range(n):
             orders[e, k] = k
@@ -443,11 +440,11 @@ def raise_bound(
         if at < 0:
             prices[:] = trial
             if all_chosen:
-                return threshold, length, step + 1
+                return length, step + 1
             n_chosen, all_chosen = _choose_sizes(least, threshold, chosen, extras, first_extra)
             best, failures, checked = -np.inf, 0, -np.inf
             if n_chosen == 0:
-                return threshold, length, step + 1
+                return length, step + 1
             continue
         failures += 1
         if worst > best:
@@ -471,21 +468,7 @@ def raise_bound(
             for k in range(j):
                 trial[j, k] = prices[j, k] - rate * (means[j, k] - means[k, j])
                 trial[k, j] = -trial[j, k]
-    all_sizes = up_to(n_sizes)
-    for s in range(n_sizes):
-        all_sizes[s] += first_extra
-    _bound_rows(minorant, box, prices, all_sizes, keys, rankings, choice, values)
-    for s in range(n_sizes):
-        if least[s] < threshold:
-            least[s] = max(least[s], starts[s] + _bound_size(values[s], box, all_sizes[s], orders[0], choice))
-    inside[:], outside[:] = np.inf, np.inf
-    worst_first = up_to(n_sizes)
-    order_anew(least, worst_first)
-    for s in worst_first:
-        if least[s] < threshold:
-            at_size = values[s], orders[0], all_sizes[s], starts[s]
-            _probe(minorant, box, rankings, at_size, threshold, state)
-    return least[worst_first[0]], max(length, _SHORTEST), step + 1
+    return max(length, _SHORTEST), step + 1
 
 
 @inner
@@ -555,14 +538,14 @@ def _may_close(inside, outside, threshold):
 
 
 @inner
-def _probe(minorant, box, rankings, at_size, threshold, state):
+def _probe_size(minorant, box, rankings, at_size, threshold, state):
     """Lower the bounds of the sets that have an item, and of those that do not, to what they are at one size.
 
     By duality: a row that has the item costs at least what the item costs above the threshold more, and a row without
     it what it costs below; so do the rows of a set.
     """
     quadratic, multiplicity = minorant.quadratic, minorant.multiplicity
-    prices, _, _, inside, outside = state
+    prices, _, _, _, inside, outside = state
     values, order, extra, start = at_size
     n, n_groups = values.size, box.low.size
     if extra == 0:
@@ -607,3 +590,31 @@ def _probe(minorant, box, rankings, at_size, threshold, state):
             with_following += m * (values[j] - followings[g])
             inside[j] = min(inside[j], start + max(with_last, with_following))
         outside[j] = min(outside[j], start + max(without_last, without_following))
+
+
+@jit
+def probe(
+    minorant: Minorant, box: Box, starts: np.ndarray, first_extra: int, threshold: float, state: State
+) -> float:
+    """Bound each size that has not reached the threshold, and the sets with and without each item; return the least."""
+    prices, rankings, _, least, inside, outside = state
+    n, n_sizes = prices.shape[0], least.size
+    values, keys, order = np.empty((n_sizes, n)), np.empty(n), np.empty(n, np.int16)
+    choice = Choice(np.empty(box.low.size), np.empty(box.low.size), np.empty(n))
+    extras = up_to(n_sizes)
+    for s in range(n_sizes):
+        extras[s] += first_extra
+    for k in range(n):
+        order[k] = k
+        inside[k] = outside[k] = np.inf
+    _bound_rows(minorant, box, prices, extras, keys, rankings, choice, values)
+    for s in range(n_sizes):
+        if least[s] < threshold:
+            least[s] = max(least[s], starts[s] + _bound_size(values[s], box, extras[s], order, choice))
+    worst_first = up_to(n_sizes)
+    order_anew(least, worst_first)
+    for s in worst_first:
+        if least[s] < threshold:
+            at_size = values[s], order, extras[s], starts[s]
+            _probe_size(minorant, box, rankings, at_size, threshold, state)
+    return least[worst_first[0]]
