@@ -26,9 +26,9 @@ from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.progress import track
 
 _MOST_ITEMS = 400  # more are bounded in parts
-_ITEMS_A_PART = 170
+_ITEMS_A_PART = 250
 _RATIO = 4.0  # of the largest to the smallest size of the sets that are bounded together
-_STEPS = 20, 40  # of prices, the latter unless a leaf is divided at once
+_N_STEPS = 20  # of prices, before a leaf's minorant is changed
 _FIRST_LENGTH = 0.3  # of steps of prices
 _CHANGES = 2  # of a leaf's minorant, before it is branched on
 _SPREAD = 1.0  # deviation of rows' numbers of a cluster's items, beyond which a leaf is divided by the number
@@ -144,7 +144,7 @@ def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
     n_parts = _n_parts(draws.n_items)
     n = -(-draws.n_items // n_parts)
     n_ranges = sum(1 for _ in _ranges(n))
-    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n, _STEPS[0]))
+    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n, _N_STEPS))
     return 3 * n_parts * to_begin < seconds
 
 
@@ -486,16 +486,10 @@ class _SetsBound:
             leaf.prices.astype(np.float64), leaf.rankings.copy(), np.zeros((n, n)), least, np.empty(n), np.empty(n)
         )
         starts = leaf.base + allowed * n_chosen + self._blocks.table[first : last + 1]
-        margin = _MARGIN * self.loss
-        length = leaf.length
-        for most in _STEPS:
-            length, n_steps = kernels.raise_bound(
-                minorant, box, starts, first - n_chosen, 0.0, margin, length, most, state
-            )
-            self._budget.spend(_seconds_a_raise(n, n_steps))
-            if n_steps < most or self._numbers(leaf, state).spread > _FAR * last:
-                break
-        return state, kernels.probe(minorant, box, starts, first - n_chosen, 0.0, state), length
+        sizes = minorant, box, starts, first - n_chosen, 0.0
+        length, n_steps = kernels.raise_bound(*sizes, _MARGIN * self.loss, leaf.length, _N_STEPS, state)
+        self._budget.spend(_seconds_a_raise(n, n_steps))
+        return state, kernels.probe(*sizes, state), length
 
     def _counts(self, items: Positions | Flags) -> Floats:
         """How many of some items each cluster of the incumbent has."""
