@@ -45,9 +45,10 @@ _PULL = 0.02  # of shares towards those in the incumbent, by bit
 _N_STARTS = 4  # of searches for sets that cost less
 _SECONDS_A_CALL = 4e-4  # of a kernel, besides what it does, and of what prepares it
 _SECONDS_A_FIT = 1e-3
-_SECONDS_A_PAIR = 1.8e-8  # of free items, for a step of prices
+_SECONDS_A_PAIR = 1.2e-8  # of free items, for a step of prices
+_STEPS_A_PROBE = 5  # that take the time of a probe
 _SECONDS_A_MEMBER = 1.5e-8  # of a block, for a search of a set
-_SECONDS_A_BYTE = 2e-9  # of a block, for each item that bends
+_SECONDS_A_MEMBERSHIP = 5e-8  # of a free item in a block, for a bend
 _ROUNDING = 1e-11  # bits an item; far above the rounding of the sums, so that the bound stays valid
 _BYTES_A_PAIR = 200
 _BYTES_TO_DEAL = 24  # items out to parts
@@ -144,7 +145,7 @@ def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
     n_parts = _n_parts(draws.n_items)
     n = -(-draws.n_items // n_parts)
     n_ranges = sum(1 for _ in _ranges(n))
-    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws, n) + _seconds_a_raise(n, _N_STEPS))
+    to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws) + _seconds_a_raise(n, _N_STEPS))
     return 3 * n_parts * to_begin < seconds
 
 
@@ -152,12 +153,12 @@ def _n_parts(n_items: int) -> int:
     return 1 if n_items <= _MOST_ITEMS else -(-n_items // _ITEMS_A_PART)
 
 
-def _seconds_a_bend(n_memberships: float, n_items: int) -> float:
-    return _SECONDS_A_CALL + _SECONDS_A_BYTE * n_memberships * (n_items / 8 + 1)
+def _seconds_a_bend(n_memberships: float) -> float:
+    return _SECONDS_A_CALL + _SECONDS_A_MEMBERSHIP * n_memberships
 
 
 def _seconds_a_raise(n_items: int, n_steps: int) -> float:
-    return _SECONDS_A_CALL + (n_steps + 1) * _SECONDS_A_PAIR * n_items**2
+    return _SECONDS_A_CALL + (n_steps + _STEPS_A_PROBE) * _SECONDS_A_PAIR * n_items**2
 
 
 def _ranges(n_items: int) -> Iterator[tuple[int, int]]:
@@ -193,14 +194,14 @@ def distinct_blocks(problem: DistinctDraws) -> kernels.Blocks:
     block, item = np.nonzero(inside)
     by_item = np.argsort(item, kind="stable")
     order = _similar_first(problem.similarity)
-    packed = np.packbits(inside[:, order], axis=1, bitorder="little")
-    at_byte = np.nonzero(packed)
+    bits = np.packbits(inside[:, order], axis=1, bitorder="little")
+    _, byte = at_byte = np.nonzero(bits)
     return kernels.Blocks(
         ends=np.cumsum(inside.sum(axis=1)),
         items=item.astype(np.int32),
         place=np.argsort(order).astype(np.int32),
-        byte_ends=np.cumsum((packed > 0).sum(axis=1)),
-        bytes=(256 * at_byte[1] + packed[at_byte]).astype(np.int32),
+        byte_ends=np.cumsum((bits > 0).sum(axis=1)),
+        bytes=(256 * byte + bits[at_byte]).astype(np.int32),
         item_ends=np.cumsum(inside.sum(axis=0)),
         of_item=block[by_item].astype(np.int32),
         weights=weight,
@@ -327,16 +328,15 @@ class _SetsBound:
         items = np.linspace(0, self.n - 1, draws.size).astype(int)
         return [problem.labels[t] == problem.labels[t, i] for t, i in zip(draws, items, strict=True)]
 
-    def _root(self, first: int, last: int, before: _Leaf | None) -> _Leaf:
+    def _root(self, first: int, last: int) -> _Leaf:
         """All sets of some sizes."""
         everything = np.arange(self.n)
-        sees = before.sees if before else np.eye(self.n, dtype=np.float32)
-        more = (1 - sees) * self._similarity
-        itself_first = np.tile(everything.astype(np.int16), (self.n, 1))
-        itself_first[everything, 0], itself_first[everything, everything] = everything, 0
-        missing = np.maximum((first + last) / 2 - sees @ self._multiplicity, 0)
+        itself = np.eye(self.n, dtype=np.float32)
+        rankings = np.tile(everything.astype(np.int16), (self.n, 1))
+        rankings[everything, 0], rankings[everything, everything] = everything, 0
+        more = (1 - itself) * self._similarity
+        missing = np.maximum((first + last) / 2 - self._multiplicity, 0)
         added = missing / np.maximum(more @ self._multiplicity, 1e-6)
-        sees = np.minimum(sees + added[:, np.newaxis] * more, 1).astype(np.float32)
         return self._bend(
             _Leaf(
                 free=everything,
@@ -348,9 +348,9 @@ class _SetsBound:
                 base=0.0,
                 linear=np.empty(0),
                 quadratic=np.empty((0, 0)),
-                sees=sees,
-                prices=before.prices if before else np.zeros((self.n, self.n), np.float32),
-                rankings=before.rankings if before else itself_first,
+                sees=np.minimum(itself + added[:, np.newaxis] * more, 1).astype(np.float32),
+                prices=np.zeros((self.n, self.n), np.float32),
+                rankings=rankings,
             )
         )
 
@@ -387,19 +387,12 @@ class _SetsBound:
             found = yield from self._prove()
 
     def _prove(self) -> Generator[None, None, bool]:
-        """Divide the leaf that falls short most; return whether a set was found that costs less than its shares."""
-        heap: list[tuple[float, int, _Leaf]] = []
-        number, root = count(), None
-        for first, last in _ranges(self.n_items):
-            root, left = self._work(self._root(first, last, root))
-            if left is None:
-                return True
-            for leaf in left:
-                heappush(heap, (-leaf.short, next(number), leaf))
-            yield
+        """Work on the leaf that falls short most; return whether a set was found that costs less than its shares."""
+        number = count()
+        heap = [(-np.inf, next(number), self._root(*sizes)) for sizes in _ranges(self.n_items)]
         while heap:
             self._note(-heap[0][0])
-            leaf, left = self._work(heappop(heap)[2])
+            left = self._work(heappop(heap)[2])
             if left is None:
                 return True
             for child in left:
@@ -411,69 +404,67 @@ class _SetsBound:
     def _note(self, short: float) -> None:
         self.best = max(self.best, self._entropy + float(self.shares.sum()) - short)
 
-    def _work(self, leaf: _Leaf) -> tuple[_Leaf, list[_Leaf] | None]:
-        """Bound a leaf; return it with better prices, and what is left of it, divided.
-
-        Left is None if a set was found there.
-        """
+    def _work(self, leaf: _Leaf) -> list[_Leaf] | None:
+        """Bound a leaf; return what is left of it, divided, or None if a set was found that costs less."""
         self.n_nodes += 1
-        whole, allowed = leaf, self._closed / self.n_items
+        before, allowed = leaf.short, self._closed / self.n_items
         best, step, changes = -np.inf, _STEP, 0
         probed: kernels.State
-        now = leaf
         while True:
-            box = self._box(now)
-            n_chosen = int(self._multiplicity[now.chosen].sum())
-            first = max(now.first_size, n_chosen + int(box.low.sum()), 1)
-            last = min(now.last_size, n_chosen + int(box.high.sum()))
+            box = self._box(leaf)
+            n_chosen = int(self._multiplicity[leaf.chosen].sum())
+            first = max(leaf.first_size, n_chosen + int(box.low.sum()), 1)
+            last = min(leaf.last_size, n_chosen + int(box.high.sum()))
             if first > last or (box.low > box.high).any():
-                return whole, []
-            in_all = (box.low == self._counts(now.free))[box.group]
-            in_none = self._multiplicity[now.free] > box.high[box.group]
+                return []
+            in_all = (box.low == self._counts(leaf.free))[box.group]
+            in_none = self._multiplicity[leaf.free] > box.high[box.group]
             if (in_all & in_none).any():
-                return whole, []
+                return []
             if (in_all | in_none).any():
-                now = now.within(~(in_all | in_none), in_all, self._multiplicity)
-                good, best = now, -np.inf
+                leaf, best = leaf.within(~(in_all | in_none), in_all, self._multiplicity), -np.inf
                 continue
-            if now.free.size == 0:
-                beyond = kernels.cost(self._blocks, now.chosen) - self.shares[now.chosen].sum()
+            if leaf.free.size == 0:
+                beyond = kernels.cost(self._blocks, leaf.chosen) - self.shares[leaf.chosen].sum()
                 if beyond + allowed * n_chosen >= 0:
-                    return whole, []
-                self._add(now.chosen)
-                return whole, None
-            state, value, length = self._raise(now, box, first, last, n_chosen, allowed)
-            now = replace(now, prices=state.prices.astype(np.float32), rankings=state.rankings)
-            if now.free.size == whole.free.size and value > best:
-                whole = replace(now, first_size=leaf.first_size, last_size=leaf.last_size)
+                    return []
+                self._add(leaf.chosen)
+                return None
+            state, value, length = self._raise(leaf, box, first, last, n_chosen, allowed)
             in_all, in_none = state.outside >= 0, state.inside >= 0
-            if (state.least >= 0).all() or (in_all & in_none).any():
-                return whole, []
+            if value >= 0 or (in_all & in_none).any():
+                return []
             alive = np.flatnonzero(state.least < 0)
             sizes = first + alive
             short = self._closed + float(np.max(-state.least[alive] * self.n_items / sizes))
-            now = replace(now, first_size=int(sizes[0]), last_size=int(sizes[-1]), length=length, short=short)
+            leaf = replace(
+                leaf,
+                first_size=int(sizes[0]),
+                last_size=int(sizes[-1]),
+                prices=state.prices.astype(np.float32),
+                rankings=state.rankings,
+                length=length,
+                short=short,
+            )
             if (in_all | in_none).any():
-                kept = ~(in_all | in_none)
-                now = now.within(kept, in_all, self._multiplicity)
-                good, best = now, -np.inf
+                leaf, best = leaf.within(~(in_all | in_none), in_all, self._multiplicity), -np.inf
                 continue
             if value > best:
                 gain, missing = value - best, -value
-                good, best, probed, step = now, value, state, _STEP
-                begun = now.free.size < self.n and short < _ENOUGH * leaf.short
+                good, best, probed, step = leaf, value, state, _STEP
+                begun = leaf.free.size < self.n and short < _ENOUGH * before
                 if self._numbers(good, state).spread > _FAR * last:
                     break
                 if changes == _CHANGES or (gain < _WORTH * missing if changes else begun):
                     break
             else:
-                good = replace(good, first_size=now.first_size, last_size=now.last_size)
+                good = replace(good, first_size=leaf.first_size, last_size=leaf.last_size)
                 step *= _STEP
                 if changes == _CHANGES or step < _LAST_STEP:
                     break
             changes += 1
-            now = self._rebent(good, probed.means, step)
-        return whole, self._branch(good, probed)
+            leaf = self._rebent(good, probed.means, step)
+        return self._branch(good, probed)
 
     def _raise(
         self, leaf: _Leaf, box: kernels.Box, first: int, last: int, n_chosen: int, allowed: float
@@ -537,7 +528,7 @@ class _SetsBound:
     def _bend(self, leaf: _Leaf) -> _Leaf:
         """A leaf with another minorant, for what its items see."""
         n = leaf.free.size
-        self._budget.spend(_seconds_a_bend(self._blocks.items.size * n / self.n, self.n))
+        self._budget.spend(_seconds_a_bend(self._blocks.items.size * n / self.n))
         out = kernels.Minorant(np.empty(n), np.empty((n, n)), np.empty(n))
         base = kernels.bend(self._blocks, self.shares, leaf.free, leaf.chosen, leaf.sees, out)
         return replace(leaf, base=base, linear=out.linear, quadratic=out.quadratic)

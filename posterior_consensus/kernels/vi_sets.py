@@ -72,7 +72,7 @@ class State(NamedTuple):
     """What is known of a node."""
 
     prices: np.ndarray  # (U, U), antisymmetric
-    rankings: np.ndarray  # (U, U), int16: for each item, itself and the others, nearly in the order of their costs in its row
+    rankings: np.ndarray  # (U, U), int16: itself and the others, nearly in the order of their costs in its row
     means: np.ndarray  # (U, U), of the minimizers: item j's row is the set that j would have, times j's share
     least: np.ndarray  # (M,), greatest lower bound of each size
     inside: np.ndarray  # (U,), lower bounds of the sets that have an item, whatever their size
@@ -212,7 +212,11 @@ def bend(
         value = (blocks.own[i] - shares[i]) / multiplicity[k]
         for r in range(_begin(blocks.item_ends, i), blocks.item_ends[i]):
             b = blocks.of_item[r]
-            ones, weight, count = blocks.bytes[_begin(blocks.byte_ends, b) : blocks.byte_ends[b]], blocks.weights[b], 0.0
+            ones, weight, count = (
+                blocks.bytes[_begin(blocks.byte_ends, b) : blocks.byte_ends[b]],
+                blocks.weights[b],
+                0.0,
+            )
             for y in ones:
                 count += seen[y]
             count = max(count, multiplicity[k])
@@ -379,7 +383,7 @@ def _mix_in(rankings, rows, box, extra, newest, choice, means):
 
 @inner
 def _choose_sizes(least, threshold, at, extras, first_extra):
-    """Write some sizes that have not reached the threshold, evenly spread; return their number and whether it is all."""
+    """Write some sizes that have not reached the threshold, evenly spread; return their number, and if it is all."""
     n_left = 0
     for s in range(least.size):
         n_left += least[s] < threshold
@@ -593,9 +597,7 @@ def _probe_size(minorant, box, rankings, at_size, threshold, state):
 
 
 @jit
-def probe(
-    minorant: Minorant, box: Box, starts: np.ndarray, first_extra: int, threshold: float, state: State
-) -> float:
+def probe(minorant: Minorant, box: Box, starts: np.ndarray, first_extra: int, threshold: float, state: State) -> float:
     """Bound each size that has not reached the threshold, and the sets with and without each item; return the least."""
     prices, rankings, _, least, inside, outside = state
     n, n_sizes = prices.shape[0], least.size
