@@ -45,7 +45,7 @@ _SECONDS_A_PAIR = 2e-9  # a low estimate for one run of a search
 _SETS_SHARE = 0.9  # of the time under VI; matching is tried only where this is not close
 _CLOSE = 0.95  # of the expected loss
 _SECONDS_TO_CERTIFY = 60.0  # estimated time of the work
-_QUICK_SECONDS, _QUICK_SECONDS_OF_VI = 0.3, 0.8  # the same, beside other results
+_QUICK_SECONDS, _QUICK_SECONDS_OF_VI = 0.3, 0.5  # the same, beside other results
 
 
 class BoundedLosses(NamedTuple):
