@@ -51,6 +51,7 @@ _SECONDS_A_MEMBER = 1.5e-8  # of a block, for a search of a set
 _SECONDS_A_MEMBERSHIP = 5e-8  # of a free item in a block, for a bend
 _ROUNDING = 1e-11  # bits an item; far above the rounding of the sums, so that the bound stays valid
 _BYTES_A_PAIR = 200
+_BYTES_A_PAIR_OF_A_LEAF = 18
 _BYTES_TO_DEAL = 24  # items out to parts
 
 
@@ -332,8 +333,6 @@ class _SetsBound:
         """All sets of some sizes."""
         everything = np.arange(self.n)
         itself = np.eye(self.n, dtype=np.float32)
-        rankings = np.tile(everything.astype(np.int16), (self.n, 1))
-        rankings[everything, 0], rankings[everything, everything] = everything, 0
         more = (1 - itself) * self._similarity
         missing = np.maximum((first + last) / 2 - self._multiplicity, 0)
         added = missing / np.maximum(more @ self._multiplicity, 1e-6)
@@ -350,7 +349,7 @@ class _SetsBound:
                 quadratic=np.empty((0, 0)),
                 sees=np.minimum(itself + added[:, np.newaxis] * more, 1).astype(np.float32),
                 prices=np.zeros((self.n, self.n), np.float32),
-                rankings=rankings,
+                rankings=np.argsort(1 - itself, axis=1, kind="stable").astype(np.int16),
             )
         )
 
@@ -387,11 +386,16 @@ class _SetsBound:
             found = yield from self._prove()
 
     def _prove(self) -> Generator[None, None, bool]:
-        """Work on the leaf that falls short most; return whether a set was found that costs less than its shares."""
-        number = count()
+        """Work on the leaf that falls short most; return whether a set was found that costs less than its shares.
+
+        It ends if the leaves take more than a part of the memory budget.
+        """
+        number, held = count(), _BYTES_A_PAIR_OF_A_LEAF * self.n**2 / memory.SHARE_HELD
         heap = [(-np.inf, next(number), self._root(*sizes)) for sizes in _ranges(self.n_items)]
         while heap:
             self._note(-heap[0][0])
+            if not memory.fits(held * len(heap)):
+                return False
             left = self._work(heappop(heap)[2])
             if left is None:
                 return True

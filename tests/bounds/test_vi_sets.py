@@ -136,8 +136,7 @@ def test_no_set_of_a_node_is_below_its_bounds(seed):
     first = max(n_chosen, 1)
     prices = np.triu(rng.normal(0, 0.2, (free.size,) * 2), 1)
     unknown = [np.full(size, -np.inf) for size in (n_chosen + n_free - first + 1, free.size, free.size)]
-    rankings = np.tile(np.arange(free.size, dtype=np.int16), (free.size, 1))
-    rankings[:, 0], rankings[range(free.size), range(free.size)] = range(free.size), 0
+    rankings = np.argsort(1 - np.eye(free.size), axis=1, kind="stable").astype(np.int16)
     state = kernels.State(prices - prices.T, rankings, np.zeros_like(prices), *unknown)
     group = rng.integers(3, size=free.size).astype(np.int32)
     number = np.bincount(group, weights=multiplicity[free], minlength=3)
