@@ -48,7 +48,9 @@ runs
 # %%
 layers = pc.as_layers(runs, layer_dim="resolution")
 summaries = pc.summarize(layers, random_seed=1, progressbar=False)
-summaries.comparison
+print(summaries.comparison.verdict)
+stability = summaries.comparison.to_dataframe()
+stability[["n_clusters", "distance", "error", "chance", "stability", "stability_error"]].round(2)
 
 # %%
 # Figure: Stability and number of clusters at each resolution, and flows of cells between the consensus partitions
@@ -62,12 +64,12 @@ axes = summaries.plot()
 #
 # ## Which clusters hold?
 #
-# A summary has a line for each cluster. At 1.0, two clusters are one in some of the runs, and another one is split in
-# others; all else is in every run. A cluster has the same number at all resolutions.
+# A summary has a line for each cluster. At 1.0, clusters 2 and 8 are one in 30% of the runs, and 0 is split in 40%; the
+# others are in every run. A cluster has the same number at all resolutions.
 
 # %%
 summary = summaries[1.0]
-summary.clusters
+summary.clusters.to_dataframe()[["size", "found", "jaccard", "joined_with", "joined", "split"]].round(2)
 
 # %%
 # Figure: Share of the runs that have each cluster: 60% to 70% for three of them, all for the others.
@@ -80,14 +82,15 @@ ax = summary.clusters.plot()
 # searches for partitions of which each refines the coarser one, such that the sum of expected losses is least.
 
 # %%
-tree = pc.consensus_tree(layers, partitions={name: one.partition for name, one in summaries.items()}, random_seed=1)
+found = {name: one.partition for name, one in summaries.items()}
+tree = pc.consensus_tree(layers, partitions=found, random_seed=1, progressbar=False)
 print(tree.verdict)
 # Figure: One tree of the cells: nodes as high as their numbers of cells, coloured by support, the mean Jaccard
 # similarity to the most similar cluster of a run.
 ax = tree.plot()
 
 # %% [markdown]
-# Nodes of few cells and little support are cells that change sides from one resolution to the next.
+# Nodes, numbered anew, of few cells and little support are cells that change sides from one resolution to the next.
 #
 # ## The consensus, and how certain each cell is
 #
@@ -156,8 +159,8 @@ factors
 ax = factors.plot()
 
 # %% [markdown]
-# The resolution matters most, the seed least. Runs that differ in the seed alone show the smallest part of what could
-# have been otherwise.
+# Over these values, the resolution matters most. Runs that differ in the seed alone show the smallest part of what
+# could have been otherwise.
 #
 # ## Does it hold on fewer cells?
 #
@@ -177,13 +180,15 @@ on_parts = pc.summarize(of_parts, random_seed=1, progressbar=False)
 on_parts
 
 # %%
-adata = pc.attach(adata, on_parts, group="parts")
-# Figure: Two UMAPs of the cells: coloured by the consensus of runs on parts of the cells, and by mean similarity.
-axes = sc.pl.umap(adata, color=["parts", "parts_similarity"], show=False)
+matched = pc.align_partitions({"all": summary.partition, "parts": on_parts.partition})
+adata = pc.attach(pc.attach(adata, on_parts, group="parts"), matched, group="on")
+# Figure: Three UMAPs of the cells: coloured by the consensus of runs on all cells, by that of runs on parts of the
+# cells with the same names, and by mean similarity of the latter.
+axes = sc.pl.umap(adata, color=["on_all", "on_parts", "parts_similarity"], show=False)
 
 # %% [markdown]
-# The two clusters that are one in 30% of the runs on all cells are one in this consensus, which is split in 30% of the
-# runs on parts of them: the smaller of the two does not hold on fewer cells.
+# Clusters 2 and 8 are separate in 70% of the runs on all cells, but in 30% of those on parts, whose consensus joins
+# them.
 #
 # ## Noise
 #
