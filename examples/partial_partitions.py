@@ -21,7 +21,7 @@ import posterior_consensus as pc
 tree = pc.load_example("iris")
 draws = pc.as_partition_draws(tree)
 petal = tree["observed_data"]["petal"]
-best = pc.consensus_partition(draws, random_seed=1, progressbar=False).with_names(["small", "medium", "large"])
+best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
 best
 
 # %% [markdown]
@@ -36,8 +36,8 @@ membership = pc.membership(draws, best)
 membership
 
 # %%
-# Figure: Stacked probabilities of each flower to be in the small, medium and large cluster; one large flower is in
-# its cluster with about 0.5.
+# Figure: Stacked probabilities of each flower to be in each of three clusters; one flower is in its cluster with
+# about 0.5.
 ax = membership.plot()
 
 # %% [markdown]
@@ -100,8 +100,8 @@ ax = partial.plot()
 # %% [markdown]
 # ## Is the probability right?
 #
-# Chains 0 and 2 chose the set because it is probable in them, so its share of their draws, `search_probability`, is too
-# high. `probability` is the share of the draws of chains 1 and 3. By hand:
+# Chains 0 and 2 chose the set because it is probable in them, so its share of their draws, `search_probability`, tends
+# to be too high (not here). `probability` is the share of the draws of chains 1 and 3. By hand:
 
 # %%
 assigned = np.flatnonzero(partial.labels >= 0)
@@ -125,7 +125,7 @@ print(f"distance to the consensus: {float(pc.partition_loss(whole.completion, be
 # own effective sample size.
 
 # %%
-mu = tree["posterior"]["mu"]
+mu = tree["posterior"]["mu"].assign_attrs(units="standardized")
 clusters = pc.cluster_summary(tree, partial, mu=mu, first_label=0)
 clusters
 
