@@ -122,8 +122,8 @@ print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by
 # threshold of a partial partition. `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too:
 # name the resulting threshold.
 #
-# A probability of a set that the same draws chose is too high. `partial_partition` reports the share of the half of the
-# draws that did not choose. The other is `search_probability`:
+# A probability of a set that the same draws chose tends to be too high. `partial_partition` reports the share of the
+# half of the draws that did not choose. The other is `search_probability`:
 
 # %%
 partial = pc.partial_partition(summary.draws, 0.8, random_seed=1)
