@@ -49,7 +49,7 @@ found
 axes = found.plot()
 
 # %% [markdown]
-# The discount matters more. The draws cover too little of the posterior at 0.5, which needs a sampler of its own.
+# Other discounts change as little. At 0.5, the draws cover too little of the posterior: sample under it.
 
 # %%
 others = {f"d = {d}": pc.priors.pitman_yor(100.0, discount=d) for d in (0.5, 0.6, 0.8)}
