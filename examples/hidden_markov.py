@@ -166,7 +166,7 @@ for loss in ("vi", "binder"):
     print(f"expected {loss}: {right:.3f} from paths, {other:.3f} as if independent")
 
 # %% [markdown]
-# Sampled paths have 4.1 changes on average, exactly 4.0. States sampled year by year from the smoothed probabilities
-# have 15.3, because an uncertain year ignores its neighbours. So pass sampled paths. `allocation_probabilities` refuses
-# a PyMC model with a marginalized `DiscreteMarkovChain`. In Stan, sample the paths in `generated quantities`, with
-# `hmm_latent_rng`.
+# Sampled paths have 4.1 changes on average; the exact mean is 4.0. States sampled year by year from the smoothed
+# probabilities have 15.3, because an uncertain year ignores its neighbours. So pass sampled paths.
+# `allocation_probabilities` refuses a PyMC model with a marginalized `DiscreteMarkovChain`. In Stan, sample the paths
+# in `generated quantities`, with `hmm_latent_rng`.
