@@ -81,7 +81,7 @@ pc.compare_partitions(draws, some, loss="vi")
 ax = pc.plot_alluvial(some)
 
 # %% [markdown]
-# Does the choice matter? Compare the distances between these partitions with the uncertainty of the posterior:
+# Does the choice matter? Little, compared with the uncertainty of the posterior:
 
 # %%
 between = pc.partition_loss(list(some.values()), loss="vi")

@@ -71,8 +71,8 @@ similarity = pc.component_similarity(posterior["log_prob_z"], mean=posterior["mu
 similarity
 
 # %% [markdown]
-# A draw has 8.3 components with galaxies on average, which merge into 6.3 clusters. The figure has the share of the
-# total distance that lies within clusters, and below it the distributions of the number of clusters after merging
+# Yes: a draw has 8.3 components with galaxies on average, which merge into 6.3 clusters. The figure has the share of
+# the total distance that lies within clusters, and below it the distributions of the number of clusters after merging
 # (bars) and of the number of components (outline).
 
 # %%
@@ -92,3 +92,6 @@ pc.credible_ball(similarity.partitions, merged, loss="vi")
 # %%
 # Figure: Flows of galaxies between Binder's partition by labels, with 8 clusters, and by merged components, with 6.
 ax = pc.plot_alluvial({"Binder, labels": by_labels, "Binder, components": merged})
+
+# %% [markdown]
+# By labels, two galaxies are alone; by components, they are in the cluster of 30.
