@@ -87,8 +87,8 @@ print(comparison.verdict)
 steps[["expected_loss", "independent", "difference", "difference_mcse"]].round(3)
 
 # %% [markdown]
-# Between 1943 and 1944 the distance would be 0.36 bits, but in the same draw it is 0.095. It is uncertain where Atlantic
-# Refining belongs, but a draw typically has it in the same place in both years. This uncertainty is no change.
+# Between 1943 and 1944 the distance would be 0.36 bits, but in the same draw it is 0.095. It is uncertain where
+# Atlantic Refining belongs, but a draw typically has it in the same place in both years. This uncertainty is no change.
 #
 # ## Who moved?
 #
