@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Chains and analysts disagree: is it noise, another view, or an error?
 #
-# Penalize the disagreement, and see who gives way: partitions that differ by noise merge under a small penalty, those
-# of different modes under a large one (`agreement_path`). If somebody also gave constraints on pairs of items, group
-# the experts by the partition that they share, and estimate how reliable each is (`expert_views`). Below, the first
-# finds that one of four chains is in another mode. The second finds two views, a careless expert, and that no
-# measurement supports that chain.
+# Penalize the disagreement, and see who gives way: partitions that differ by noise approach each other under a small
+# penalty, those of different modes only under a large one (`agreement_path`). If somebody also gave constraints on
+# pairs of items, group the experts by the partition that they share, and estimate how reliable each is
+# (`expert_views`). Below, the first finds that one of four chains is in another mode. The second finds two views, a
+# careless expert, and that no measurement supports that chain.
 #
 # The data are simulated, so that the truth is known. Of 120 sites, each has one of three climates and one of three
 # soils, and four measurements. Chains cluster by climate, with a tenth of the sites at random in each draw. Chain 3 is
@@ -45,8 +45,7 @@ labels = xr.DataArray(
 # %% [markdown]
 # ## Noise, or another mode?
 #
-# In `agreement_path`, each chain has its own partition, and disagreement with the others is penalized. The columns call
-# the penalty weight a price.
+# In `agreement_path`, each chain has its own partition, and disagreement with the others is penalized.
 
 # %%
 by_chain = {chain: labels.sel(chain=chain).values for chain in labels["chain"].values}
@@ -67,6 +66,7 @@ axes = path.plot()
 # %%
 few = pc.agreement.agreement_path(labels[:3, :4], loss="binder", random_seed=1, progressbar=False)
 print(few.verdict)
+few.to_dataframe()["averaged_jaccard"].loc[[0, 0.1, 1]].round(2)
 
 # %% [markdown]
 # ## Constraints of analysts
