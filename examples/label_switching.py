@@ -12,6 +12,7 @@
 # %%
 import arviz as az
 import numpy as np
+import pandas as pd
 import pymc as pm
 
 import posterior_consensus as pc
@@ -55,7 +56,9 @@ summary
 
 # %%
 aligned = pc.relabel(idata, summary.partition, component_dim="component", allocations=soft)
-aligned["relabelling"]
+shares = "match_share", "cluster_agreement", "component_agreement", "left_out"
+rows = pd.RangeIndex(3, name="component")
+pd.DataFrame({name: aligned["relabelling"][name].values for name in shares}, rows).round(2)
 
 # %% [markdown]
 # - `match_share`: the share of draws in which a cluster has an item in common with its component.
@@ -63,14 +66,14 @@ aligned["relabelling"]
 # - `component_agreement`: the share of the component's items that are in the cluster.
 # - `left_out`: the share of all items in components without a cluster.
 #
-# The first is 1 here, the next two are above 0.9, and nothing is left out.
+# Of these standardized means, component 0 has the highest flavanoids and proline, component 2 the lowest flavanoids:
 
 # %%
-az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2)
+az.summary(aligned, var_names=["mu"], round_to=2)
 
 # %%
-# Figure: Intervals of the means of flavanoids, colour and proline in each of the three relabelled components; most
-# do not overlap between components.
+# Figure: Intervals of the standardized means of flavanoids, colour and proline in each of the three relabelled
+# components; most do not overlap between components.
 forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
 
 # %% [markdown]
@@ -90,4 +93,4 @@ ax = pc.plot_cluster_profiles(y, summary.partition)
 cultivar = np.array([name.split()[0] for name in y["wine"].values])
 # Figure: Flows of wines from the three cultivars to the three clusters; nearly all wines of a cultivar go to one
 # cluster.
-ax = pc.plot_alluvial({"cultivar": np.unique(cultivar, return_inverse=True)[1], "clusters": summary.partition})
+ax = pc.plot_alluvial({"cultivar": cultivar, "clusters": summary.partition})
