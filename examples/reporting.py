@@ -13,6 +13,8 @@ import posterior_consensus as pc
 
 idata = pc.load_example("iris")
 summary = pc.summarize(idata, random_seed=1, progressbar=False)
+# Figure: Petal length and width of 30 irises, coloured by three clusters.
+ax = pc.plot_data(idata["observed_data"]["petal"], summary.partition)
 
 # %% [markdown]
 # ## What goes into the paper
