@@ -157,10 +157,10 @@ class Figures(SphinxDirective):
     def run(self):
         self.env.note_dependency(str(HERE / "gallery.py"))
         drawn = Path(self.env.app.doctreedir).parent / "plot_directive" / "api" / "generated"  # read before this page
-        cards = ["::::{grid} 1 2 2 3", ":gutter: 3"]
+        cards = ["::::{grid} 1 2 2 2", ":gutter: 3"]
         for name in self.content:
             owner = attrgetter(name)(posterior_consensus)
-            shown, figure = owner.__name__ + ".plot" * isinstance(owner, type), FIGURES[owner.__name__]
+            figure = FIGURES[owner.__name__]
             cards += [
                 f":::{{grid-item-card}} {figure['question']}",
                 f":link: figure-{owner.__name__.lower()}",
@@ -169,7 +169,7 @@ class Figures(SphinxDirective):
             ]
             image = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.small.png"
             cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {figure['alt']}", "```"]
-            cards += ["", f"`{shown}`", ":::"]
+            cards += ["", f"`{owner.__name__}`", ":::"]
         return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
 
 

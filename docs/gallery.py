@@ -159,7 +159,7 @@ def Contrast():
 def plot_data():
     """What do the clusters look like in the data?
 
-    Petal length and width of 30 irises, coloured by cluster; a flower unlike its cluster has a smaller point.
+    Petal length and width of 30 irises, coloured by cluster; a flower unlike its cluster is hollow.
     """
     irises = pc.load_example("iris")
     summary = pc.summarize(irises, random_seed=1)
@@ -179,7 +179,7 @@ def plot_regimes():
 def plot_cluster_profiles():
     """What is typical of each cluster?
 
-    Velocities of the galaxies in a row for each cluster, with their quantiles.
+    Velocities of the galaxies in a row for each cluster, with median and quartiles.
     """
     galaxies = pc.load_example("galaxies")
     best = pc.consensus_partition(galaxies, random_seed=1)

@@ -69,8 +69,8 @@ def consensus_partition(
     loss : str, PartitionLoss, NoiseLoss or PairLoss, optional
         Loss whose posterior expectation is minimized: a name in LOSSES, or a record such as ``binder(a=0.5)``. Or a
         function of the posterior similarity matrix, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", or
-        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi", "ballet" of runs that call items
-        noise, or "binder" if there are no draws.
+        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi", "ballet" for runs that call
+        items noise, or "binder" if there are no draws.
     method : str or callable
         A name in METHODS, or a function of the same signature.
 
@@ -172,8 +172,8 @@ def consensus_partition(
     some optimum has no cluster across components. Components of up to 14 items are solved by comparing all their
     partitions, larger ones are searched and bounded. The lower bound is the sum of their bounds, and `info` says which
     are not proven. `must_link`, `cannot_link`, `max_per_source` and `max_cluster_size` hold; the bound of large
-    components does not know the last, so that their proofs are rarer. Under Binder's loss without a number of clusters,
-    so are draws of many small clusters, as of linked records, at any number of items.
+    components does not know the last, so that their proofs are rarer. Draws of many small clusters, as of linked
+    records, are searched by component too, under Binder's loss without `n_clusters`, at any number of items.
 
     With Binder's loss and at most 5,000 items, other results have a lower bound of the minimum expected loss over all
     partitions too, and the optimality gap, but not after a search that was stopped, or that took more than half of

@@ -101,8 +101,8 @@ def summarize(
     model : pymc.Model, optional
         PyMC model of a posterior with marginalized labels; see :func:`allocation_probabilities`.
     loss : str, PartitionLoss or NoiseLoss, optional
-        Loss whose posterior expectation the consensus minimizes; by default "vi", or "ballet" of runs with noise. For
-        scored pairs Binder's loss, with the pair threshold ``tau``, 0.5 by default.
+        Loss whose posterior expectation the consensus minimizes; by default "vi", or "ballet" for runs that call
+        items noise. For scored pairs Binder's loss, with the pair threshold ``tau``, 0.5 by default.
     prob : float in (0, 1)
         Probability of the credible ball; not with scored pairs, which have no draws.
     group : str
@@ -114,7 +114,7 @@ def summarize(
     weights, log_weights : array_like, optional
         Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     modes : bool
-        Whether to search for further modes: draws, each around a partition of its own.
+        Whether to search for further modes: groups of draws around another partition.
     seconds : float, optional
         Time limit. With one, the result depends on the machine. The search gets half of the time left after reading the
         draws, and each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out`
@@ -130,8 +130,9 @@ def summarize(
     Returns
     -------
     Summary, LayersSummary or PairsSummary
-        All results. For layers, a mapping of their names to a summary each, with the differences between layers. For
-        scored pairs, the partition with its expected precision and recall, the proof of its optimality by component,
+        The partition, its optimality, credible ball and modes, the items' uncertainty and the convergence of chains.
+        For layers, a mapping of their names to a summary each, with the differences between layers. For scored pairs,
+        the partition with its expected precision and recall, the proof of its optimality by component,
         and the pairs to review.
 
     Raises
