@@ -22,6 +22,7 @@ N_STYLES = len(COLOURS) * len(HATCHES)
 _NARROW = 5.0  # points per cluster, below which patterns are left out
 
 _CHAIN_COLOURS = ("#0077BB", "#EE7733", "#2DC3A5", "#6B6B6B")
+_CHAIN_COLOURS_ON_DARK = ("#4D99E6", "#CC8000", "#66FF80", "#D9C7D9")  # contrast of at least 3 with dark bars
 _CHAIN_LINES = ("-", "--", ":")
 _CHAIN_MARKERS = ("o", "D", "^")
 _CHAIN_CROSSES = ("x", "+", "1")  # beside clusters, which are areas or filled markers
@@ -104,7 +105,8 @@ def repeats(n_clusters: int, patterned: bool = True) -> str:
 
 def chain_colour(k: int, n_chains: int) -> str:
     """Colour of chain number `k`; too many chains share one colour."""
-    return _CHAIN_COLOURS[k % len(_CHAIN_COLOURS) if n_chains <= MOST_CHAINS else 0]
+    colours = _CHAIN_COLOURS_ON_DARK if on_dark() else _CHAIN_COLOURS
+    return colours[k % len(colours) if n_chains <= MOST_CHAINS else 0]
 
 
 def chain_labels(names: Sequence[Any], together: str | None, chain: str = "chain") -> list[str | None]:

@@ -271,8 +271,8 @@ def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
     from matplotlib.patches import Patch
 
     looks = {
-        "band whose number of items is sure; paler: less sure": (COLOURS[0], on_page(_FAINT) + _SURE),
-        f"band whose {prob:.0%} interval begins at 0": (COLOURS[0], on_page(_FAINT)),
+        "band whose number of items is sure; fainter: less sure": (COLOURS[0], on_page(_FAINT) + _SURE),
+        f"band that may be empty ({prob:.0%} interval)": (COLOURS[0], on_page(_FAINT)),
     }
     if elsewhere:
         looks["elsewhere: in no cluster of the partition"] = (OPEN, 1.0)
@@ -458,7 +458,7 @@ def plot_layer_distances(
     figsize: Size = None,
     axes: Any = None,
 ) -> Grid:
-    """Plot how far layers are apart in the same draw, for each two layers and, if layers are ordered, by lag.
+    """Plot how far layers are apart in the same draw, for each pair of layers and, if layers are ordered, by lag.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """Colours that stand for different things are told apart with normal and with every dichromatic vision."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from colorspacious import cspace_convert
@@ -9,6 +10,8 @@ from posterior_consensus.plots.colours import BARS, MARK, NOISE_GREY, OPEN, PRIO
 from posterior_consensus.results.palette import COLOURS
 
 CHAINS = [chain_colour(k, 4) for k in range(4)]
+with plt.style.context("dark_background"):
+    CHAINS_ON_DARK = [chain_colour(k, 4) for k in range(4)]
 GREYS = [NOISE_GREY, OPEN]
 
 
@@ -21,6 +24,8 @@ def over(page):
 PALETTES = {
     "chains": (CHAINS, 27, 21),
     "chains and the partition": ([*CHAINS, MARK], 24, 17),
+    "chains on dark": (CHAINS_ON_DARK, 34, 24),
+    "chains and the partition on dark": ([*CHAINS_ON_DARK, MARK], 30, 17),
     "posterior, prior, partition on white": ([over(1.0), PRIOR, MARK], 28, 28),
     "posterior, prior, partition on black": ([over(0.0), PRIOR, MARK], 26, 17),
     "two clusters": (COLOURS[:2], 40, 35),
@@ -44,3 +49,13 @@ def least_distance(colours, blindness):
 def test_colours_are_told_apart_by_everybody(palette, blindness):
     colours, normal, blind = PALETTES[palette]
     assert least_distance(colours, blindness) >= (normal if blindness is None else blind)
+
+
+def test_chains_are_visible_on_dark_bars():
+    """The ratio of luminances is at least 3, as WCAG asks of graphical objects."""
+
+    def luminance(colour):
+        parts = to_rgba_array(colour)[0, :3]
+        return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+    assert min((luminance(colour) + 0.05) / (luminance(over(0.0)) + 0.05) for colour in CHAINS_ON_DARK) > 3
