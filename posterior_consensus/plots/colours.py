@@ -29,6 +29,7 @@ _CHAIN_CROSSES = ("x", "+", "1")  # beside clusters, which are areas or filled m
 MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct lines
 
 _ON_DARK = 0.6  # power of an opacity on a dark page
+_WHITE = 0.3  # share of white in colours of areas on a dark page
 
 MARK = "#C1272D"  # the partition that is reported
 NEUTRAL = "#888888"  # legend entries that stand for any cluster
@@ -135,6 +136,13 @@ def chain_cross(k: int, n_chains: int) -> dict[str, Any]:
     marker = _CHAIN_CROSSES[k // len(_CHAIN_COLOURS) if n_chains <= MOST_CHAINS else 0]
     style = {"color": chain_colour(k, n_chains), "marker": marker, "linestyle": "", "markeredgewidth": 1.3}
     return style | {"markersize": 5 if marker == "x" else 6.5}
+
+
+def visible_on_page(cmap: Colormap) -> Colormap:
+    """A colormap for areas on the page; on a dark one, paler."""
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(_WHITE + (1 - _WHITE) * cmap(np.linspace(0.0, 1.0, 256))) if on_dark() else cmap
 
 
 def as_cmap(cmap: Any) -> Colormap:

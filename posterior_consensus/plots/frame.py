@@ -38,6 +38,8 @@ _MOST_DOWN = 240.0  # mm, of a column
 _INCH = 25.4  # mm
 _PRINTED_FONT = 7.5  # points
 _ROOM = 0.75  # of the usual width or height, below which four panels are in small print, and two below each other
+_STACKED = 5.0  # inches of width, below which four panels are below each other
+_WHOLE = 20  # characters of a word that is not broken
 _PRINTED: dict[str, Any] = {
     **{f"axes.{text}size": "medium" for text in ("title", "label")},
     **{f"{side}tick.{kind}.width": 0.6 for side in "xy" for kind in ("major", "minor")},
@@ -88,7 +90,7 @@ def grid_axes(
     """The user's array of axes, or axes of a new figure of `figsize`, by default `width` x `height` inches.
 
     `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right. Two
-    axes beside each other are below each other if the user's figure has no room for the usual ones.
+    axes beside each other are below each other if the user's figure has no room for the usual ones, as are two by two.
     Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
     check_matplotlib()
@@ -106,8 +108,9 @@ def grid_axes(
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=(width, height), layout=layout)
-        if (n_rows, n_columns) == (1, 2) and width < _ROOM * usual:
-            axes = figure.subplots(2, 1, squeeze=False)
+        least = {(1, 2): _ROOM * usual, (2, 2): min(_STACKED, usual) * (layout == "constrained")}
+        if width < least.get((n_rows, n_columns), 0.0):
+            axes = figure.subplots(2 * n_rows, 1, squeeze=False)
         else:
             axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)
             if (n_rows, n_columns, layout) == (1, 2, "constrained"):
@@ -212,8 +215,10 @@ def fit_labels(axes: Grid) -> None:
 
 
 def balanced(text: str, width: int) -> list[str]:
-    """Lines of at most `width` characters, as few as possible and about equally long."""
-    lines, least = textwrap.wrap(text, width), max(map(len, text.split()), default=width)
+    """Lines of at most `width` characters, or one word, as few as possible and about equally long."""
+    least = max(map(len, text.split(" ")), default=width)
+    width = max(width, min(least, _WHOLE))
+    lines = textwrap.wrap(text, width)
     while width > least and len(closer := textwrap.wrap(text, width - 1)) == len(lines):
         lines, width = closer, width - 1
     return lines

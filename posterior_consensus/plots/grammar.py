@@ -62,8 +62,9 @@ def _room_along(ax: Axes) -> float:
     if place is None or place.get_gridspec().ncols > 1:
         return width
     names = max((len(line) for tick in ax.get_yticklabels() for line in tick.get_text().split("\n")), default=0)
+    label = _ROW * (ax.get_ylabel().count("\n") + 1)
     across = 72 * ax.figure.bbox.width / ax.figure.dpi
-    return float(np.clip(across - _CHARACTER * font_of_names() * names, width / 2, width))
+    return float(np.clip(across - font_of_names() * (_CHARACTER * names + label), width / 2, width))
 
 
 def in_digits(value: float, digits: int, unit: str = "") -> str:

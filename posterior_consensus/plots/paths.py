@@ -21,6 +21,7 @@ from posterior_consensus.plots.colours import (
     chain_line,
     check_matplotlib,
     ink,
+    on_dark,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import (
@@ -36,7 +37,7 @@ from posterior_consensus.runtime.aliases import Floats, Integers
 from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
-_BLUES = "#9ECAE1", "#4A98C9", "#1764AB"  # visible on a white page and on a black one
+_BLUES = "#9ECAE1", "#4A98C9", "#1764AB"  # visible on a white page and, in reverse, on a black one
 _MOST_NAMES = 40
 _MOST_SLANTED = 8
 _LONGEST_PRIOR = 40  # characters
@@ -68,9 +69,10 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
 
     Notes
     -----
-    The line between two values is thick if the partition stays the same, else darker the larger the variation of
-    information between their partitions. Long thick stretches are partitions that hardly depend on the parameter. The
-    dotted line is at the loss's default. The axis is logarithmic if the number of clusters grows tenfold.
+    The line between two values is thick if the partition stays the same, else darker, on a dark page lighter, the
+    larger the variation of information between their partitions. Long thick stretches are partitions that hardly
+    depend on the parameter. The dotted line is at the loss's default. The axis is logarithmic if the number of clusters
+    grows tenfold.
 
     Without draws, an axis on the right has expected precision and recall: what a threshold costs.
 
@@ -136,12 +138,13 @@ def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     is_same = distances < SAME
+    blues = _BLUES[::-1] if on_dark() else _BLUES
     middle = (x[:-1] + x[1:]) / 2
     corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
     steps = LineCollection(
         list(np.stack([np.column_stack(corner) for corner in corners], axis=1)),
         array=distances,
-        cmap=LinearSegmentedColormap.from_list("near to far", _BLUES) if cmap is None else as_cmap(cmap),
+        cmap=LinearSegmentedColormap.from_list("near to far", blues) if cmap is None else as_cmap(cmap),
         norm=Normalize(0.0, distances.max() or 1.0),
         linewidths=np.where(is_same, 5.0, 2.0),
         capstyle="butt",

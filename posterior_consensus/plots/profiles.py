@@ -230,7 +230,7 @@ def plot_cluster_summary(
     >>> labels, mu = [[0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1]], [[1.0, 8.0], [8.2, 1.2], [1.4, 8.1]]
     >>> ax = pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu).plot()
     >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['0 (n = 2, in 100% of draws)', '1 (n = 1, in 100% of draws)']
+    ['0 (n = 2, 100%)', '1 (n = 1, 100%)']
     """
     if clusters.parameters is None:
         raise ValueError("`clusters` must have parameters; give them, as in cluster_summary(draws, partition, mu=mu).")
@@ -251,9 +251,10 @@ def plot_cluster_summary(
     sizes, names = clusters.sizes, clusters.clusters["cluster"].values
     shares, words = clusters.clusters["probability"].values, clusters.words
     shown = zip(frame.short_names(names, frame.LONGEST), sizes, shares.tolist(), strict=True)
-    _set_names(ax, "y", [f"{name} (n = {size:,}, in {percent(share)} of {words.draws})" for name, size, share in shown])
+    _set_names(ax, "y", [f"{name} (n = {size:,}, {percent(share)})" for name, size, share in shown])
     unit = str(own["unit"].values) if "unit" in own.coords else ""
-    ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=grammar.axis_label(str(own["parameter"].values), unit))
+    ax.set(ylim=(n - 0.5, -0.5), xlabel=grammar.axis_label(str(own["parameter"].values), unit))
+    ax.set_ylabel(f"cluster (n, % of {words.draws})")
     what = words.either("credible intervals", "of the runs")
     with_all = f"over {counted(clusters.n_draws, words.draw)} with all these clusters"
     ax.set_xlabel(f"{ax.get_xlabel()}\nmean, 50% and 90% {what}\n{with_all}")

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.layers.tree_record import ConsensusTree
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink, ink_on, on_page
+from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink, ink_on, on_page, visible_on_page
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted, counted_items
 from posterior_consensus.runtime.aliases import Floats, Integers
@@ -27,7 +27,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     Parameters
     ----------
     cmap : str or matplotlib.colors.Colormap
-        Colours of the support. By default "viridis".
+        Colours of the support, paler on a dark page. By default "viridis".
     figsize, ax : (float, float) and matplotlib.axes.Axes, optional
         Width and height of a new figure in inches, or the axes to plot on.
 
@@ -67,7 +67,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     >>> [tick.get_text() for tick in ax.get_xticklabels()]
     ['0.5', '1.0']
     """
-    colours = as_cmap(cmap)
+    colours = visible_on_page(as_cmap(cmap))
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import Normalize, to_rgba_array
 

@@ -197,7 +197,8 @@ def test_the_similarity_of_the_nearest_clusters_is_at_their_line():
 
 def test_lines_of_a_title_are_as_few_as_possible_and_about_equally_long():
     assert frame.balanced("one two three four five", 20) == ["one two three", "four five"]
-    assert frame.balanced("a longername", 4) == textwrap.wrap("a longername", 4)
+    assert frame.balanced("a longername", 4) == ["a", "longername"]
+    assert frame.balanced("x" * 40, 4) == textwrap.wrap("x" * 40, 20)
 
 
 def test_areas_are_less_transparent_on_a_dark_page():

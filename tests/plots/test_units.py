@@ -56,7 +56,7 @@ def test_clusters_have_the_share_of_draws_and_intervals_are_named():
     mu = np.tile([1.0, 8.0], (40, 1))
     ax = pc.cluster_summary(draws, [0, 0, 1, 1, -1, -1], mu=mu, first_label=0).plot()
     shown = [text.get_text() for text in ax.get_yticklabels()]
-    assert shown == ["0 (n = 2, in 50% of draws)", "1 (n = 2, in 100% of draws)"]
+    assert shown == ["0 (n = 2, 50%)", "1 (n = 2, 100%)"]
     assert "90% credible" in ax.get_xlabel() and "20 draws" in ax.get_xlabel()
 
 
