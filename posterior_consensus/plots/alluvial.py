@@ -145,7 +145,9 @@ def changes_in_words(
     at = [j for j, number in enumerate(changing) if number == most]
     of = f"{most:,} of {counted_items(common[at[0]], dim)}"
     before, after = (shortened(name.partition("\n")[0], LONGEST) for name in names[at[0] : at[0] + 2])
-    before = f"partition {before}" if before.isdigit() else before  # a number alone can be read as a cluster's
+    if before.isdigit():  # a number alone can be read as a cluster's
+        counts = [str(np.unique(row[row >= 0]).size) for row in numbers[at[0] : at[0] + 2]]
+        before, after = (before, f"{after} clusters") if [before, after] == counts else (f"partition {before}", after)
     if most == 0:
         return f"no {dim if plural(dim) else 'item'} changes its cluster", changing
     if len(at) > 1:

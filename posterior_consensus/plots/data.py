@@ -226,7 +226,7 @@ def plot_data(
 
 def _clusters_in_words(table: Observed, similarity: Floats, present: Flags) -> str:
     """Number of clusters, and of items that are uncertain, unassigned or without a value, if there are any."""
-    said = f"{counted(len(table.names), 'cluster')} of {counted_items(table.labels.size, table.items.dim)}"
+    said = f"{counted_items(table.labels.size, table.items.dim)} in {counted(len(table.names), 'cluster')}"
     for number, what in (
         (np.sum(similarity < EVEN), f"of mean similarity below {EVEN:g} (hollow)"),
         (np.sum(table.labels < 0), "unassigned"),
@@ -359,6 +359,7 @@ def _legend_entries(table: Observed, similarity: Floats, with_items: bool) -> li
         )
     if not with_items:
         return entries
+    entries.insert(0, grammar.point("cluster", "", colours.ink()))
     entries.append(grammar.point("mean similarity\nto its cluster", "", colours.ink()))
     for level in (1.0, 0.75, 0.25):
         name, fill = (f"{level:g}", "full") if level >= 0.5 else (f"{level:g}\n(hollow below 0.5)", "none")

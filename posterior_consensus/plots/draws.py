@@ -282,7 +282,6 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     texts = f"from other {draws}", f"from {draws} of independent items"
     for name, text, colour in zip(_COMPARED, texts, (BARS, NEUTRAL), strict=True):
         ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.8, label=text)
-    ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
     ax.set(xlabel=f"discrepancy of {draws} (squared maximum mean discrepancy)", ylabel="resamples")
     verdict = independence.verdict.rstrip(".")
     grammar.say(ax, f"{verdict[0].lower()}{verdict[1:]} (p = {independence.p_value:.2g})")
@@ -318,7 +317,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     In this decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072, peaks of the density
     are at the top right. Modes, with their weights, are numbered at their score and their loss to the nearest mode of
     higher score, the highest at the top. They are searched among all partitions, so their score can exceed the score of
-    any draw. Dotted lines are the scores at which credible sets begin.
+    any draw. Credible sets begin at dotted lines.
 
     Examples
     --------
@@ -346,7 +345,9 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     for prob, at in zip(_PROBS, (1.0, 0.93), strict=True):  # names at two heights, as the scores can be near
         least = density.least_score(prob)
         if np.isfinite(least):
-            grammar.mark_limit(ax, least, f"{prob:.0%} {words.either('credible set', 'set')}", at=at)
+            grammar.mark_limit(
+                ax, least, f"{prob:.0%} {words.either('credible set', 'set')} \N{RIGHTWARDS ARROW}", at=at
+            )
     if heights.size > 1:
         apart = grammar.in_digits(float(np.sort(heights)[:-1].min()), 2, density.loss.unit)
         grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{apart} apart")

@@ -103,7 +103,7 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
         for view in np.unique(views.expert_view.values[sure])
     )
     if not sure.all():
-        shown.append(Line2D([], [], color=NEUTRAL, linewidth=3, label="no more than chance"))
+        shown.append(Line2D([], [], color=NEUTRAL, linewidth=3, label="no better than chance"))
     add_legend(ax, shown)
 
 

@@ -85,5 +85,5 @@ def _finding(factors: FactorComparison, matter: pd.DataFrame, *, tested: bool) -
     if not len(matter):
         return "no factor is shown to change partitions"
     excess = grammar.in_digits(float(matter["excess"].iloc[0]), 2, factors.loss.unit)
-    others = f"; also {listed(matter.index[1:].tolist(), 3)}" if len(matter) > 1 else "; no other factor is"
-    return f"'{matter.index[0]}' is shown to change partitions, by {excess} more than another run{others}"
+    others = f"; also {listed(matter.index[1:].tolist(), 3)}" if len(matter) > 1 else "; no other factor is shown to"
+    return f"'{matter.index[0]}' changes partitions by {excess} more than another run{others}"

@@ -536,7 +536,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
     error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
     many = _plural_of(comparison.dim)
-    style: dict[str, Any] = {"fmt": ".", "color": NEUTRAL, "elinewidth": 0.8, "alpha": 0.6, "label": f"two {many}"}
+    style: dict[str, Any] = {"fmt": ".", "color": NEUTRAL, "elinewidth": 0.8, "alpha": 0.6, "label": f"pair of {many}"}
     ax.errorbar(lags, table[column], yerr=grammar.ERRORS * error, **style)
     means = table.groupby(lags).mean()
     ax.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
@@ -544,7 +544,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
         ax.plot(
             means.index, means["independent"], color=ink(), linestyle="--", label=f"mean if {many} were independent"
         )
-    ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=grammar.with_errors(label, error))
+    ax.set(xlabel=f"lag (steps between {many})", ylabel=grammar.with_errors(label, error))
     ax.locator_params(axis="x", integer=True)
     ends = [f"{means[column].iloc[k]:.2f} at lag {means.index[k]}" for k in (0, -1)]
     grammar.say(ax, f"mean {label}: {', '.join(dict.fromkeys(ends))}")

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, ink, on_page
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import as_text, counted
+from posterior_consensus.results.display import as_text, counted, plural
 from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 
 _MOST_NAMED = 20  # links with names
@@ -283,7 +283,7 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     ax.set_xticks(at, [str(size).replace(" or ", " or\n") for size in table["size"].values])
     shown = table[["upper", "partition", "mean", "prior"]].to_array().values
     frame.scale_counts(ax, "number of clusters", float(np.nanmax(shown, initial=1.0)))
-    ax.set_xlabel("items per cluster")
+    ax.set_xlabel(f"{plural(str(links.cluster.dims[0])) or 'items'} per cluster")
     grammar.say(ax, _sizes_in_words(table["size"].values, own, low, high))
     grammar.add_legend(ax, loc="upper right")
     return ax
@@ -294,11 +294,12 @@ def _sizes_in_words(sizes: Any, own: Floats, low: Floats, high: Floats) -> str:
     outside = np.flatnonzero((own > high) | (own < low)).tolist()
     if not outside:
         return "the partition is within every interval"
-    clusters, interval = "clusters ", "90% interval "
+    clusters, interval = "clusters ", " the 90% interval"
     said = "the partition has "
     for k in outside[:_SIZES_IN_TITLE]:
         ends = " to ".join(dict.fromkeys(f"{end[k]:,.0f}" for end in (low, high)))
-        said += f"{own[k]:,.0f} {clusters}of size {sizes[k]} ({interval}{ends}), "
+        side = "above" if own[k] > high[k] else "below"
+        said += f"{own[k]:,.0f} {clusters}of size {sizes[k]} ({side}{interval}, {ends}), "
         clusters = interval = ""
     more = len(outside) - _SIZES_IN_TITLE
     return said.removesuffix(", ") + (f"; {counted(more, 'more size')} outside" if more > 0 else "")

@@ -358,7 +358,7 @@ def plot_items_map(
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_items_map(draws, [0, 0, 1, 1])
     >>> [text.get_text() for text in ax.texts]
-    ['0.12', '0 (n = 2)\ntypical: 0', '1 (n = 2)\ntypical: 2']
+    ['0.12', '0 (n = 2)\ntypical: item 0', '1 (n = 2)\ntypical: item 2']
     """
     source, partition = as_source(draws), partition_of(draws, partition)
     items = item_uncertainty(source, partition)
@@ -373,6 +373,7 @@ def plot_items_map(
     _draw_stack(ax, places, labels, numbers)
     sizes = np.bincount(labels).tolist()
     names = frame.short_names(source.items.names[items.exemplars], _LONGEST)
+    names = [f"{source.items.dim} {name}" if name.isdigit() else name for name in names]  # no cluster's number
     clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
     captions = [f"{cluster} (n = {size:,})\ntypical: {item}" for cluster, size, item in clusters]
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")

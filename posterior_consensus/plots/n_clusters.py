@@ -185,7 +185,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     grid[0].errorbar(numbers, expected, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2)
     label_of_loss = f"{words.expected} {short_name_of(losses.loss)}"
     label = grammar.axis_label(label_of_loss, losses.loss.unit)
-    grid[0].set_ylabel(grammar.with_errors(label, errors, words, "\nof the difference to the ring"))
+    grid[0].set_ylabel(grammar.with_errors(label, errors, words, " of difference to ring"))
     if drawn:
         height, error = table["probability"].values, grammar.ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
@@ -245,7 +245,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     >>> draws = [[0, 0, 1, 1, 2], [0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]
     >>> ax = pc.cluster_merges(draws, [0, 0, 1, 1, 2], loss="binder").plot()
     >>> [label.get_text() for label in ax.get_xticklabels()]
-    ['0\n(n = 2)', '1\n(n = 2)', '2\n(n = 1)']
+    ['0\nn = 2', '1\nn = 2', '2\nn = 1']
     """
     check_matplotlib()
     from matplotlib.collections import LineCollection
@@ -264,7 +264,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     ax.spines["bottom"].set_visible(False)
     sizes, names = np.bincount(merges.partitions[0].values), frame.short_names([merges.names[k] for k in leaves], 12)
     if leaves.size <= grammar.MOST_NAMED:
-        captions = [f"{name}\n(n = {sizes[k]})" for name, k in zip(names, leaves, strict=True)]
+        captions = [f"{name}\nn = {sizes[k]}" for name, k in zip(names, leaves, strict=True)]
         ax.set_xticks(range(leaves.size), captions, fontsize="small", parse_math=False)
     elif not frame.label_items(ax, "x", np.array(names)):
         ax.xaxis.set_major_locator(NullLocator())
@@ -348,7 +348,7 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     numbers, words = table.index.values, similarity.partitions.samples.words
     within = table["distance_within"]
     grid[0].plot(numbers, within, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False)
-    grid[0].set(ylim=(0.0, 1.0), ylabel="share within clusters\n(low: alike)", xlabel="number of clusters")
+    grid[0].set(ylim=(0.0, 1.0), ylabel="share of distance within\nclusters (low: alike)", xlabel="number of clusters")
     grid[1].bar(numbers, table["clusters"], color=BARS, width=0.8, label=f"clusters in a {words.draw}")
     edges = np.append(numbers, numbers[-1] + 1) - 0.5
     name = f"components in a {words.draw}"
@@ -372,5 +372,4 @@ def _elbow_in_words(numbers: Integers, within: Floats) -> str:
         return "no number of clusters has less of the distance within clusters"
     k = int(falls.argmax())
     ends = " to ".join(grammar.in_digits(share, 2) for share in within[k : k + 2].tolist())
-    fall = f"falls most from {numbers[k]} to {numbers[k + 1]} clusters: {ends}"
-    return f"the share of the distance between components that is within clusters {fall}"
+    return f"distance within clusters falls most from {numbers[k]} to {numbers[k + 1]} clusters: {ends}"

@@ -29,6 +29,7 @@ from posterior_consensus.results.display import (
     counted_items,
     listed,
     percent,
+    plural,
     rounded,
     short_name_of,
     with_unit,
@@ -318,7 +319,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         _shade(ax, x[order], sensitivity.is_reliable[order])
         _tick(ax, sensitivity, x, along, named=ax is grid[-1])
         if along:
-            grammar.mark_limit(ax, x[-1], "" if ax is grid[0] else "prior of the draws (median)")
+            grammar.mark_limit(ax, x[-1], "" if ax is grid[0] else "prior (median)")
     if n_priors := reliable.sizes["alternative"]:
         low, high = (float(end(reliable["n_clusters"])) for end in (np.min, np.max))
         others = f"the {n_priors} of {places.size - 1} priors with reliable weights"
@@ -401,21 +402,20 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
     result = f"in the half that chose them: {percent(partial.search_probability)}"
-    dot: dict[str, Any] = {"color": MARK, "markersize": 6, "clip_on": False, "zorder": 3}  # above the error bar
+    dot: dict[str, Any] = {"color": MARK, "markersize": 6, "clip_on": False, "zorder": 3}
     ax.plot(partial.n_items, partial.search_probability, "o", label=result, **dot)
     held_out = "in the other half" + (f": {percent(partial.probability)}" if partial.probability >= 0 else "")
     error = grammar.ERRORS * np.nan_to_num(partial.mcse)
     size, share = partial.n_items, partial.probability
-    ax.errorbar(
-        size, share, error, fmt="_", color=ink(), markersize=10, capsize=3, linewidth=1.2, label=held_out, clip_on=False
-    )
+    bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "zorder": 4}
+    ax.errorbar(size, share, error, fmt="_", label=held_out, clip_on=False, **bar)
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))
     label = grammar.with_errors(f"share of {draws} that agree", error, partial.words)
-    ax.set(ylabel=label, xlabel=f"number of assigned items, of {sizes[-1]}")
+    dim = str(partial.labels.dims[0])
+    ax.set(ylabel=label, xlabel=f"number of assigned {plural(dim) or 'items'}, of {sizes[-1]}")
     frame.tick_integers(ax.xaxis)
     grammar.mark_limit(ax, partial.prob, f"requested: {100 * partial.prob:.4g}%", "y")
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    dim = str(partial.labels.dims[0])
     of = f"{partial.n_items:,} of {counted_items(int(sizes[-1]), dim)}"
     alike = f"{of} are clustered alike in {percent(partial.probability)} of the {draws}"
     grammar.say(ax, of if np.isnan(partial.probability) else alike)

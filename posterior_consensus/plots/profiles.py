@@ -139,7 +139,9 @@ def _draw_by_cluster(ax: Axes, values: Floats, labels: Labels, numbers: Integers
     cluster = table["cluster"].to_numpy()
     heights = cluster + 0.6 * (frame.spread(groups.cumcount().to_numpy()) - 0.5)
     alpha = np.clip(100 / groups.transform("size").to_numpy(), 0.3, 0.8)
-    frame.scatter_clusters(ax, table["value"].to_numpy(), heights, numbers[cluster], s=12, alpha=alpha, linewidths=0)
+    frame.scatter_clusters(
+        ax, table["value"].to_numpy(), heights, numbers[cluster], s=12, alpha=alpha, linewidths=0, zorder=3
+    )
     quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()
     rows = quartiles.index.to_numpy()
     ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=ink(), linewidths=1.5)

@@ -223,9 +223,9 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
         if along is not None:
             ax.set_xlabel(draws.items.dim)
             label_along(ax, "x", along, draws.items, at[in_row])
-    if at.size < draws.n_items:
-        name = axes[0].get_xlabel() or draws.items.dim
-        axes[0].set_xlabel(frame.with_share(name, at.size, draws.n_items), fontsize="small")
+    axes[0].set_ylabel(draws.items.dim, fontsize="small")
+    name = axes[0].get_xlabel() or draws.items.dim
+    axes[0].set_xlabel(frame.with_share(name, at.size, draws.n_items), fontsize="small")
     grammar.add_colour_bar(list(axes), image, words.similarity, pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(difference.items)])

@@ -325,13 +325,13 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
     >>> axes = pc.consensus.fit_modes(draws, 2, random_seed=1).plot()
     >>> [tick.get_text().replace(chr(10), ", ") for tick in axes[0].get_yticklabels()]
-    ['mode 0: 0.65, 2 clusters, noise 0.026', 'mode 1: 0.35, 2 clusters, noise 0.05']
+    ['mode 0: weight 0.65, 2 clusters, noise 0.026', 'mode 1: weight 0.35, 2 clusters, noise 0.05']
     """
     check_matplotlib()
     height = 1.2 + 0.6 * modes.n_modes
     items, draws = frame.grid_axes(axes, figsize, 1, 2, 8.4, height, name="axes", width_ratios=[2, 1])[0]
     captions = [
-        f"mode {k}: {share:.2f}\n{counted(int(number), 'cluster')}\nnoise {noise:.2g}"
+        f"mode {k}: weight {share:.2f}\n{counted(int(number), 'cluster')}\nnoise {noise:.2g}"
         for k, (share, number, noise) in enumerate(zip(modes.shares, modes.n_clusters, modes.noise, strict=True))
     ]
     strengths = modes.memberships.max(modes.memberships.dims[-1:]).values

@@ -50,8 +50,8 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     -----
     Nodes and branches are as high as their number of items, and have the colour of their support: the mean Jaccard
     similarity to the most similar cluster of a draw. Support below 0.5 has one colour. A node has its number where it
-    begins, if there is room. The title names the least supported one of at least five items, unless all have fewer; an
-    arrow is at it if it is too thin for its number. As each cluster is within one of the coarser
+    begins, if there is room. An arrow names the least supported one of at least five items, or of all if all have
+    fewer, if it is too thin for its number. As each cluster is within one of the coarser
     layer, no branches cross. The figure has what a clustering tree has [1]_, in the order of the tree.
 
     References
@@ -100,10 +100,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     ends = frame.short_names([tree.layers[0], tree.layers[-1]], 12)
     split = f"{counted(int(n_first), 'cluster')} at {ends[0]} split into {n_last:,} at {ends[1]}"
     same = f"the same {counted(int(n_first), 'cluster')} in all layers"
-    doubt = f"node {least} has the least support, {support[least]:.2f}"
-    if n_few := int(np.sum(few[last == n_layers - 1])) * (not few.all()):
-        doubt = f"{n_few:,} of these have under {counted_items(_FEW, dim)}; of other nodes, {doubt}"
-    grammar.say(ax, f"{split if n_last > n_first else same}; {doubt}")
+    grammar.say(ax, split if n_last > n_first else same)
     grammar.add_colour_bar(
         ax, shown, "support (mean Jaccard)", extend="min" if support.min() < _LEAST_SUPPORT else "neither"
     )

@@ -220,7 +220,7 @@ def test_one_component_one_item_one_draw():
         assert pc.consensus_partition(similarity, loss=MEAN_TAU, **QUIET).n_clusters == 1
     assert "1 components" in repr(one)
     shares, probabilities = alone.plot()
-    assert "share within clusters" in shares.get_ylabel() and probabilities.patches[0].get_height() == 1
+    assert "share of distance within" in shares.get_ylabel() and probabilities.patches[0].get_height() == 1
 
 
 def test_the_curve_is_the_distance_within_clusters(rng):

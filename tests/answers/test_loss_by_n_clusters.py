@@ -85,7 +85,7 @@ def test_errors_are_of_paired_differences_and_drawn(posterior_tree):
     lengths = np.ptp([segment[:, 1] for segment in bars.get_segments()], axis=1)
     np.testing.assert_allclose(lengths, 4 * found.table["difference_mcse"], rtol=1e-9, atol=1e-12)
     assert [bar.get_height() for bar in lower.patches] == found.table["probability"].values.tolist()
-    assert " ".join(upper.get_ylabel().split()) == "expected VI (bits) ± 2 MCSE of the difference to the ring"
+    assert " ".join(upper.get_ylabel().split()) == "expected VI (bits) ± 2 MCSE of difference to ring"
     plt.close("all")
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(posterior_tree))
     (only,) = pc.loss_by_n_clusters(pairs, loss="binder", n_clusters=[2, 3], **QUIET).plot()

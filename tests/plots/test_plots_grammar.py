@@ -144,14 +144,16 @@ def test_items_below_the_limit_are_named():
 
 
 @pytest.mark.parametrize("size", [4, 300])
-def test_the_node_that_the_title_of_a_tree_names_is_in_the_picture(size):
+def test_the_least_supported_node_of_a_tree_that_is_not_small_has_its_number(size):
     few = np.repeat([0, 1], [size, 2])
     split = np.where(np.arange(size + 2) == 0, 2, few)
     layers = pc.as_layers(np.array([[[few, split]] * 6 + [[few, few]] * 5]), ordered=True)
-    ax = pc.consensus_tree(layers, random_seed=1, progressbar=False).plot()
-    (node,) = re.findall(r"node (\d+)", ax.get_title().replace("\n", " "))
-    assert {node, f"node {node}"} & {text.get_text() for text in ax.texts}
-    assert ("2 of these have under 5 items" in ax.get_title().replace("\n", " ")) == (size == 300)
+    tree = pc.consensus_tree(layers, random_seed=1, progressbar=False)
+    ax, sizes = tree.plot(), tree.nodes["size"].values
+    (large,) = np.nonzero((sizes >= 5) | (sizes.max() < 5))
+    least = large[tree.nodes["support"].values[large].argmin()]
+    assert {f"{least}", f"node {least}"} & {text.get_text() for text in ax.texts}
+    assert ax.get_title() == "2 clusters at 0 split into 3 at 1"
 
 
 @pytest.mark.parametrize("n_below", [2, 7])
@@ -170,7 +172,7 @@ def test_the_partition_outside_of_the_draws_sizes_is_said():
     draws = np.array([[0, 0, 1, 2]] * 40)
     assert pc.plot_cluster_sizes(pc.links(draws, [0, 0, 1, 2])).get_title() == "the partition is within every interval"
     ax = pc.plot_cluster_sizes(pc.links(draws, [0, 1, 2, 3]))
-    said = "the partition has 4 clusters of size 1 (90% interval 2), 0 of size 2 (1)"
+    said = "the partition has 4 clusters of size 1 (above the 90% interval, 2), 0 of size 2 (below, 1)"
     assert ax.get_title().replace("\n", " ") == said
 
 

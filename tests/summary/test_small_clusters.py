@@ -44,7 +44,7 @@ def test_the_figure_is_of_links(summary):
     axes = summary.plot()
     assert axes.shape == (2, 2)
     labels = [ax.get_xlabel().split("\n")[0] for ax in axes.flat]
-    assert labels == ["items per cluster", "number of clusters", "posterior similarity", "posterior similarity"]
+    assert labels == ["records per cluster", "number of clusters", "posterior similarity", "posterior similarity"]
 
 
 def test_the_report_begins_with_a_figure(summary, undrawn, monkeypatch, tmp_path):
