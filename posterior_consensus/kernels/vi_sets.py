@@ -23,8 +23,6 @@ _LEAST_MEMORY = 0.15  # weight of the newest minimizer in the mean
 _FASTER, _SLOWER, _FASTEST, _SLOWEST = 1.1, 0.6, 1.5, 0.003  # of steps after success, after failures; their limits
 _FAILURES = 2
 _SHORTEST = 0.02  # of the lengths that the next steps begin with
-_CHECKED = 20  # steps in which the bound must rise
-_WORTH = 0.01  # by this share of what is missing
 
 
 class Blocks(NamedTuple):
@@ -397,6 +395,13 @@ def _choose_sizes(least, threshold, at, extras, first_extra):
     return n, n == n_left
 
 
+@inner
+def _keep(trial, prices):  # numba compiles prices[:] = trial four seconds longer
+    for j in range(prices.shape[0]):
+        for k in range(prices.shape[0]):
+            prices[j, k] = trial[j, k]
+
+
 @jit
 def raise_bound(
     minorant: Minorant,
@@ -427,9 +432,9 @@ def raise_bound(
     for e in range(_SIZES_AT_ONCE):
         for k in range(n):
             orders[e, k] = k
-    chosen, extras = np.empty(n_sizes, np.int64), np.empty(n_sizes, np.int64)
+    chosen, extras = np.empty(n_sizes, np.int64), np.empty(n_sizes)
     n_chosen, all_chosen = _choose_sizes(least, threshold, chosen, extras, first_extra)
-    best, failures, checked, step = -np.inf, 0, -np.inf, 0
+    best, failures, step = -np.inf, 0, 0
     for step in range(n_steps):
         _bound_rows(minorant, box, trial, extras[:n_chosen], keys, rankings, choice, values)
         worst, at = np.inf, -1
@@ -442,24 +447,20 @@ def raise_bound(
                 for k in range(n):
                     rows[k] = choice.taken[k]
         if at < 0:
-            prices[:] = trial
+            _keep(trial, prices)
             if all_chosen:
                 return length, step + 1
             n_chosen, all_chosen = _choose_sizes(least, threshold, chosen, extras, first_extra)
-            best, failures, checked = -np.inf, 0, -np.inf
+            best, failures = -np.inf, 0
             if n_chosen == 0:
                 return length, step + 1
             continue
         failures += 1
         if worst > best:
             best, failures, length = worst, 0, min(length * _FASTER, _FASTEST)
-            prices[:] = trial
+            _keep(trial, prices)
         elif failures == _FAILURES:
             length, failures = length * _SLOWER, 0
-        if step % _CHECKED == _CHECKED - 1:
-            if best - checked < _WORTH * (threshold - best):
-                break
-            checked = best
         _mix_in(rankings, rows, box, extras[at], max(1.0 / (step + 1), _LEAST_MEMORY), choice, means)
         square = 0.0
         for j in range(n):
@@ -603,9 +604,9 @@ def probe(minorant: Minorant, box: Box, starts: np.ndarray, first_extra: int, th
     n, n_sizes = prices.shape[0], least.size
     values, keys, order = np.empty((n_sizes, n)), np.empty(n), np.empty(n, np.int16)
     choice = Choice(np.empty(box.low.size), np.empty(box.low.size), np.empty(n))
-    extras = up_to(n_sizes)
+    extras = np.empty(n_sizes)
     for s in range(n_sizes):
-        extras[s] += first_extra
+        extras[s] = first_extra + s
     for k in range(n):
         order[k] = k
         inside[k] = outside[k] = np.inf
