@@ -520,7 +520,7 @@ def test_it_shows_itself():
     shown = repr(pc.as_pair_similarity(LINKED, items=RECORDS, **limits, must_link=LINKED[:1], unscored=0.1))
     text = " ".join(shown.split())
     said = "1 pair must be together", "2 data sets", "most 3 items"
-    for part in ("4 (item)", "2, mean 0.7", "4, taken as 0.1", *said):
+    for part in ("records 4", "2, mean 0.7", "4, taken as 0.1", *said):
         assert part in text
     assert "not known to be non-matches" in repr(pc.as_pair_similarity(TABLE))
 

@@ -183,7 +183,7 @@ def test_the_command_line(tmp_path, capsys):
     for options in ([], ["--groups", "{}_*"], ["--seconds", "0.001"]):
         main([str(path), "--runs", "columns", *options])
         shown = capsys.readouterr()
-        assert "40 independent" in shown.out
+        assert "40, taken as independent" in shown.out
         said(without_table(shown.out) + shown.err, options)
 
 
