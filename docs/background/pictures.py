@@ -209,7 +209,12 @@ def bounds():
         ax.plot([shares[own].sum(), cost], [y, y], color=GREY, zorder=1)
         ax.plot(shares[own].sum(), y, "o", color="white", markeredgecolor=COLOURS[0], markersize=9)
         ax.plot(cost, y, "o", color=COLOURS[0], markersize=5)
-    ax.set(yticks=range(6), yticklabels=["ab", "cd", "abc", "bcd", "abcd", "d"], xlabel="cost, or sum of shares (bits)", ylim=(5.6, -1))
+    ax.set(
+        yticks=range(6),
+        yticklabels=["ab", "cd", "abc", "bcd", "abcd", "d"],
+        xlabel="cost, or sum of shares (bits)",
+        ylim=(5.6, -1),
+    )
     ax.annotate("shares (ring)", (shares[[0, 1, 2]].sum(), 2), (0, 11), textcoords="offset points", ha="center")
     ax.annotate("cost (dot)", (-1.08, 2), (0, 11), textcoords="offset points", ha="center")
     ax.spines[["top", "right"]].set_visible(False)

@@ -147,7 +147,7 @@ def sets_fit(draws: PartitionDraws, seconds: float) -> bool:
     n = -(-draws.n_items // n_parts)
     n_ranges = sum(1 for _ in _ranges(n))
     to_begin = n_ranges * (_seconds_a_bend(n * draws.n_draws) + _seconds_a_raise(n, _N_STEPS))
-    return 3 * n_parts * to_begin < seconds
+    return 5 * n_parts * to_begin < seconds
 
 
 def _n_parts(n_items: int) -> int:
