@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from pathlib import Path
 
 import posterior_consensus as pc
 
@@ -12,26 +13,25 @@ PLACES = {  # of each line: its panel, its beginning, its own place and that of 
 _BOX = {"boxstyle": "round,pad=0.4", "facecolor": "0.95", "edgecolor": "black"}
 _ARROW = {"arrowstyle": "->", "linewidth": 1.5}
 
-
-def plot():
-    """Plot the summary of the galaxies with its callouts."""
-    summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
-    panels = summary.plot()
-    printed = re.sub(r"\n {4,}", " ", str(summary))
-    for name, (panel, beginning, place, target) in PLACES.items():
-        (said,) = re.findall(rf"^  {name} +({beginning})", printed, re.MULTILINE)
-        panels[panel].annotate(
-            f"{name}\n" + textwrap.fill(said, 18),
-            target,
-            place,
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            arrowprops=_ARROW,
-            bbox=_BOX,
-            ha="center",
-            va="center",
-            fontsize=11,
-            zorder=10,
-        )
-    fewest, most = map(int, re.search(r"clusters in draws +(\d+) to (\d+)", printed).groups())
-    panels[0, 1].axvspan(fewest - 0.5, most + 0.5, color=_BOX["facecolor"], zorder=0)
+summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
+panels = summary.plot()
+printed = re.sub(r"\n {4,}", " ", str(summary))
+for name, (panel, beginning, place, target) in PLACES.items():
+    (said,) = re.findall(rf"^  {name} +({beginning})", printed, re.MULTILINE)
+    panels[panel].annotate(
+        f"{name}\n" + textwrap.fill(said, 18),
+        target,
+        place,
+        xycoords="axes fraction",
+        textcoords="axes fraction",
+        arrowprops=_ARROW,
+        bbox=_BOX,
+        ha="center",
+        va="center",
+        fontsize=11,
+        zorder=10,
+    )
+fewest, most = map(int, re.search(r"clusters in draws +(\d+) to (\d+)", printed).groups())
+panels[0, 1].axvspan(fewest - 0.5, most + 0.5, color=_BOX["facecolor"], zorder=0)
+file = Path(__file__).parent / "images" / "get_started.png"
+panels[0, 0].figure.savefig(file, dpi=150)

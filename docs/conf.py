@@ -38,7 +38,7 @@ def copy_examples():
 
 
 copy_examples()
-sys.path.insert(0, str(HERE))  # for gallery.py, callouts.py, plotted.py, and notebooks.py, which runs the tutorials
+sys.path.insert(0, str(HERE))  # for gallery.py, plotted.py, and notebooks.py, which runs the tutorials
 os.environ["PYTHONPATH"] = str(HERE.parent)  # notebooks import this checkout's package, and no file beside them
 
 
@@ -214,6 +214,11 @@ def put_version(app, page, source):
         source[0] = source[0].replace("{VERSION}", f"{{{version}}}")
 
 
+def link_tutorials(app, page, source):
+    """Link the page of a tutorial instead of its file in examples/, which readers of the repository follow."""
+    source[0] = source[0].replace("../examples/", "tutorials/")
+
+
 def link_by_name(app, env, node, contnode):
     """Link a public name that a docstring of another module mentions: it is public in one place."""
     python = env.domains.python_domain
@@ -260,6 +265,7 @@ def write_notebooks(app, error):
 def setup(app):
     app.add_directive("figures", Figures)
     app.connect("source-read", put_version)
+    app.connect("source-read", link_tutorials)
     app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
     app.connect("doctree-read", suit_phones)
     app.connect("missing-reference", link_by_name)

@@ -77,7 +77,7 @@ def test_links_of_the_first_pages_lead_somewhere():
     cards = re.findall(r"^:link: (.*)$", INDEX, re.MULTILINE)
     (tree,) = blocks(INDEX, "{toctree}")
     paths += [DOCS / f"{page}.md" for page in [*cards, *re.findall(r"^\w[\w/]*$", tree, re.MULTILINE)]]
-    paths += [EXAMPLES / name for name in re.findall(r"\(tutorials/(\w+\.py)\)", START)]
+    paths += [DOCS / path for path in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", START)]
     assert len(paths) > 25 and not [path for path in paths if not path.exists()]
 
 
