@@ -15,10 +15,8 @@ VENUE = {"article": "journal", "inproceedings": "booktitle", "book": "publisher"
 NO_LINK = {
     "bekkerman2009",
     "korn1998",
-    "singh2007",
     "swamy2004",
     "westfall1993",
-    "zhou2023",
 }  # to be found by their titles alone
 
 
