@@ -2,7 +2,7 @@
 
 Two groups of 300 items each in one dimension. A Gibbs sampler of a mixture of ten normals with a sparse Dirichlet
 prior; then the consensus under VI of the sampled labels, and two of the similarity of the components: under Binder's
-loss at the mean similarity and under the lower bound of VI. Prints the table of docs/background/parameters.md: the
+loss at the mean similarity and under the lower bound of VI. Prints the table of docs/developers/theory_tables.md: the
 number of clusters, that of clusters with at least 5% of the items, and the adjusted Rand index with the truth.
 """
 

@@ -351,7 +351,7 @@ class ScoredPairs(PairSource):
         n, sizes, own = self.n_items, np.bincount(labels), self.similarity_to_own(labels)
         if sizes.size == 1:
             return own, np.full(n, -1, np.int32), np.full(n, np.nan)
-        # Sums over the pairs that were scored, and the own cluster of each item, by clusters in order.
+        # Sums over the pairs that were scored, and each item's own cluster, by clusters in order.
         rows = np.concatenate([self.rows, np.arange(n, dtype=np.int32)])
         clusters = np.concatenate([labels[self.scored.indices], labels])
         sums = sparse.csr_array((np.concatenate([self._excess.data, np.zeros(n)]), (rows, clusters)), (n, sizes.size))

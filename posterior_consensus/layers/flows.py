@@ -135,7 +135,7 @@ def _moves_of_items(
     losses: Floats,
     samples: Samples,
 ) -> Floats:
-    """How probably each item moves, given the matched and the own cluster of each item on both sides."""
+    """How probably each item moves, given the matched cluster and its own on both sides."""
     n_after = partner.size
     name = np.append(np.where(partner >= 0, partner, n_before + 1 + np.arange(n_after)), n_before)
     sums = np.empty((len(samples.batches), 3, own[0].size))

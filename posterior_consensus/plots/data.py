@@ -138,7 +138,7 @@ def plot_data(
     figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the observed data, coloured by cluster and sized by mean similarity to the own cluster.
+    """Plot the observed data, coloured by cluster and sized by mean similarity to its own cluster.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def plot_membership(
     -----
     Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
     bottom of its bar, the other clusters follow in order, and "elsewhere" is grey at the top; lines separate clusters.
-    The own cluster of a new item is the most probable cluster. In other orders, the clusters have the same order in all
+    A new item's own cluster is the most probable cluster. In other orders, the clusters have the same order in all
     bars. The axis names items if there is room, else clusters, some of the items or values of the coordinate. Beyond
     twenty colours, patterns are added. In the order of clusters, the axis needs 12 points per cluster. With less, it
     shows the largest clusters and those with the lowest mean probability, with at most six evenly spaced items each.
@@ -264,7 +264,7 @@ def plot_item_uncertainty(
 
 
 def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats, items: ItemUncertainty) -> None:
-    """Draw the limit of similarities (n,) to the own cluster, and name the items below it that are shown."""
+    """Draw the limit of similarities (n,) to an item's own cluster, and name the items below it that are shown."""
     ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":", zorder=2.2)
     measure = items.words.either("mean similarity", "mean agreement")
     nearer = np.flatnonzero((own < EVEN) & (other > own)).tolist()

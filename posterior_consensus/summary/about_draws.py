@@ -589,7 +589,7 @@ def misplaced(summary: SummaryRecord) -> Claim:
     said = f"A {words.draw} has {number} outside their cluster, on average."
     doubt = f"is below {EVEN:g} for {_items(summary, len(names)) if names else f'no {one}'}"
     finding = f"{said} Membership {doubt}{_after_colon(names)}."
-    methods = f"{said} Membership, the {words.probability} of the own cluster, {doubt}."
+    methods = f"{said} Membership, the {words.probability} of each {one}'s own cluster, {doubt}."
     return claim.in_words("uncertain items", line, [finding], methods)
 
 

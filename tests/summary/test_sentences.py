@@ -124,7 +124,7 @@ def test_items_are_named_by_membership_also_those_on_their_own(summary):
     assert line.startswith(f"{total:.2f} (MCSE 0.1") and f"membership below 0.5: items {names[1]}, {names[0]}" in line
     assert f"below 0.5 for 2 items: {names[1]}, {names[0]}." in finding
     first, doubt = finding.rpartition(":")[0].split(" Membership")
-    assert first in methods and f"Membership, the probability of the own cluster,{doubt}" in methods
+    assert first in methods and f"Membership, the probability of each item's own cluster,{doubt}" in methods
     assert names[1] not in methods
     line, finding, _ = said([0.5])
     assert "below 0.5: none" in line and "below 0.5 for no item." in finding

@@ -219,7 +219,7 @@ def _of_reported(labels: Labels, items: ItemUncertainty) -> Arrays:
 
 
 def _of_other(labels: Labels, draws: PartitionDraws, matrix: PairSimilarity | None) -> Arrays:
-    """Columns without the probability of the own cluster, which is slow for many partitions."""
+    """Columns without the probability of an item's own cluster, which is slow for many partitions."""
     clusters = canonical_labels(labels)
     if matrix is None:
         found = draws.own_and_nearest(clusters)
