@@ -2,8 +2,23 @@
 # # Choosing a loss
 #
 # The partition to report is the one of minimum posterior expected loss, so the loss decides what "best" means. Choose
-# it by what the partition is for, before you see the results, and report it.
-#
+# it by what the partition is for, before you see the results, and report it. For the velocities of 82 galaxies, three
+# losses differ in a few galaxies:
+
+# %%
+import numpy as np
+import pandas as pd
+
+import posterior_consensus as pc
+
+draws = pc.as_partition_draws(pc.load_example("galaxies"))  # of a Dirichlet process mixture
+found = {loss: pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False) for loss in pc.LOSSES}
+some = {loss: found[loss] for loss in ("vi", "binder", "information_distance")}
+# Figure: Flows of galaxies between the partitions of minimum expected VI, Binder's loss and ID: the large clusters
+# stay, and small ones are split off under Binder's loss and ID.
+ax = pc.plot_alluvial(some)
+
+# %% [markdown]
 # | your goal | loss |
 # |---|---|
 # | one partition to describe and plot | `"vi"`, the default |
@@ -15,18 +30,9 @@
 # | clusters although VI joins all items, because the draws are noisy | `"binder"` with `tau="auto"`; report it |
 # | only a similarity matrix, no draws | `"binder"`, `"vi_lower_bound"` or `"pear"` |
 #
-# Below are the results for one posterior: a Dirichlet process mixture for the velocities of 82 galaxies.
-
-# %%
-import numpy as np
-import pandas as pd
-
-import posterior_consensus as pc
-
-draws = pc.as_partition_draws(pc.load_example("galaxies"))
-draws
-
-# %% [markdown]
+# VI is the variation of information, PEAR the posterior expected adjusted Rand index. In the figure, ID is the
+# information distance.
+#
 # ## Why not the most probable partition?
 #
 # It is optimal under the loss that is 0 for the true partition and 1 for any other. This loss treats a partition that
@@ -45,7 +51,6 @@ print(f"{draws.n_draws:,} draws: {len(partitions):,} different partitions; the c
 # ## What each loss does
 
 # %%
-found = {loss: pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False) for loss in pc.LOSSES}
 table = pd.DataFrame(
     {
         "sizes": [" ".join(map(str, sorted(best.cluster_sizes.values, reverse=True))) for best in found.values()],
@@ -66,19 +71,13 @@ table.round(4)
 # - **The information distance** (`information_distance`) **and the normalized losses of information** (`nvi`, `nmi`,
 #   `nid`) give one to three singletons.
 #
-# VI has the smallest expected VI, Binder's loss the smallest expected Binder loss. The column *expected loss* has a
+# The column *expected loss* has a
 # scale in each row, so compare partitions under one loss only. The difference of two expected losses has its own Monte
 # Carlo standard error, because both use the same draws. `clear` marks differences above two of these errors, with an
 # allowance for partitions chosen on the same draws, which look better than they are.
 
 # %%
-some = {loss: found[loss] for loss in ("vi", "binder", "information_distance")}
 pc.compare_partitions(draws, some, loss="vi")
-
-# %%
-# Figure: Flows of galaxies between the partitions of minimum expected VI, Binder's loss and ID: the large clusters
-# stay, and small ones are split off under Binder's loss and ID.
-ax = pc.plot_alluvial(some)
 
 # %% [markdown]
 # Does the choice matter? Little, compared with the uncertainty of the posterior:

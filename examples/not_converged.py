@@ -9,10 +9,10 @@
 # galaxies. Gibbs steps move one galaxy at a time. `examples/sample_not_converged.py` makes such a run in a minute.
 
 # %%
-
 import posterior_consensus as pc
 
-draws = pc.as_partition_draws(pc.load_example("galaxies_not_converged"))
+z = pc.load_example("galaxies_not_converged")["posterior"]["z"]
+draws = pc.as_partition_draws(z.rename(obs="galaxy"))  # PyMC's name of the items was "obs"
 best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
 diagnosis = pc.diagnose(draws, best)
 diagnosis
@@ -39,8 +39,9 @@ rhat = pc.diagnose(draws, best, references=some).summaries["rhat"].to_series().f
 rhat.sort_values().iloc[[0, len(rhat) // 2, -1]].round(2)
 
 # %% [markdown]
-# `diagnose` therefore uses many scalar summaries: the number of clusters, distances to two distant draws, the partition
-# as a whole and single pairs. The worst decides.
+# `diagnose` therefore uses the partition as a whole, single pairs, and many scalar summaries: the number of clusters,
+# and distances to the consensus, to the *far draw*, which is farthest from the consensus, and to the *opposite draw*,
+# which is farthest from the far draw. The worst decides.
 
 # %%
 # Figure: Traces and rank histograms of seven scalar summaries; the two chains lie at different levels.

@@ -1,12 +1,9 @@
 # %% [markdown]
 # # My runs hold different items: how do I combine them?
 #
-# Mark the missing items by a label of your choice, and call `as_runs(runs, missing=-1)`. A loss of a partition is then
-# that of the items that a run has. Random subsamples, folds of a cross-validation, and panels whose members come and go
-# are such runs.
-#
-# The items are 900 handwritten digits of 8 x 8 pixels. k-means clusters 30 random subsamples of 70% of them into 15
-# clusters, because people write some digits in several ways.
+# Mark the missing items by a label of your choice, and call `as_runs(runs, missing=-1)`. Here k-means clusters 30
+# random subsamples of 70% of 900 handwritten digits, of 8 x 8 pixels, into 15 clusters: people write some digits in
+# several ways.
 
 # %%
 import matplotlib.pyplot as plt
@@ -24,17 +21,29 @@ runs = np.full((30, len(pixels)), -1)
 for labels, (held, _) in zip(runs, ShuffleSplit(30, train_size=0.7, random_state=1).split(pixels), strict=True):
     labels[held] = KMeans(15, random_state=1).fit_predict(pixels[held])
 subsamples = pc.as_runs(runs, missing=-1)
+best = pc.consensus_partition(subsamples, loss="pear", random_seed=1, progressbar=False)
+# Figure: Agreement of the runs on each two of 900 digits, with 18 clusters outlined.
+ax = pc.plot_psm(subsamples, best)
+
+# %% [markdown]
+# Blocks off the diagonal are pairs of clusters that some runs separate and others join. Folds of a cross-validation,
+# and panels whose members come and go, are such runs, too.
+#
+# ## What a loss is if items are missing
+#
+# The loss of a partition and a run is that of the items that the run has; the distance of two runs is that of the items
+# that both have. A bound of the loss is known for complete runs only.
+
+# %%
 summary = pc.summarize(subsamples, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]
-# Distances of two runs are those of the items that both have. A bound of the loss is known for complete runs only.
 # Losses of similarities take the share of the runs with both items that co-cluster them: PEAR is the adjusted Rand
 # index of a partition with a run, but each pair's 0 or 1 in the run is replaced by its similarity, and the loss is one
 # minus PEAR. Losses differ in the number of clusters here:
 
 # %%
-best = pc.consensus_partition(subsamples, loss="pear", random_seed=1, progressbar=False)
 binder = pc.consensus_partition(subsamples, loss="binder", random_seed=1, progressbar=False)
 print(f"VI {summary.n_clusters} clusters, PEAR {best.n_clusters}, Binder's loss {binder.n_clusters}")
 
@@ -51,22 +60,17 @@ print(f"consensus of 30 runs on subsamples: {adjusted_rand_score(truth, best.lab
 # %% [markdown]
 # ## Which digits are doubtful?
 #
-# The margin is the mean similarity to the own cluster minus that to the nearest other cluster, over the meetings of an
-# item with the members of a cluster in a run; the table begins with the smallest margins. The nearest clusters here, 13
-# and 17, have three images and one.
+# The margin is an item's mean similarity to its own cluster, minus that to the nearest other cluster. Each time that
+# the item is in a run with a member of the cluster counts once. The table begins with the smallest margins. The nearest
+# clusters here, 13 and 17, have three images and one.
 
 # %%
 table = pc.item_uncertainty(subsamples, best).to_dataframe().assign(digit=truth)
 columns = ["digit", "cluster", "similarity", "nearest", "nearest_similarity", "margin"]
 table.sort_values("margin")[columns].head(5).round(2)
 
-# %%
-# Figure: Agreement of the runs on each two of 900 digits, with 18 clusters outlined.
-ax = pc.plot_psm(subsamples, best)
-
 # %% [markdown]
-# Blocks off the diagonal are pairs of clusters that some runs separate and others join. The standard error of a
-# similarity is that of a share of independent runs, those that hold the pair.
+# The standard error of a similarity is that of a share of independent runs, those that hold the pair.
 
 # %%
 upper = np.triu_indices(len(pixels), 1)
@@ -106,17 +110,16 @@ found
 
 # %% [markdown]
 # Round 0 is ten pairs of clusterings, each optimized separately. `row_draws` and `column_draws` are draws for every
-# other function. At threshold 0.9, `stable_components` again links items by similarities of at least 0.9. Items that
-# all draws co-cluster are in one cluster of some optimal partition, under Binder's loss, VI and the misclassification
-# distance.
+# other function.
 
 # %%
 pc.stable_components(found.column_draws, 0.9)
 
 # %% [markdown]
-# `method="sccc"`, stable component consensus clustering, is made for few partitions, such as these ten. Large
-# components that differ in many partitions are the seeds of clusters, and the others join the nearest seed. Ten
-# of these 16 clusters of pixels are connected in the image, although the method does not know which are neighbours.
+# Groups of items that all draws co-cluster are *stable components*. `method="sccc"`, stable component consensus
+# clustering, is made for few partitions, such as these ten. Large components that differ in many partitions are the
+# seeds of clusters, and the others join the nearest seed. Ten of these 16 clusters of pixels are connected in the
+# image, although the method does not know which are neighbours.
 
 # %%
 regions = pc.consensus_partition(found.column_draws, loss="binder", method="sccc", n_clusters=16, progressbar=False)

@@ -3,20 +3,24 @@
 #
 # If the partition's effective sample size is 400, a hundred for each of four chains, and `diagnose` says that the
 # chains agree. The sampler passes each draw to a `PartitionAccumulator`, and every function takes the draws so far.
-#
-# The data are 30 values around three centres, two of them close to each other. The model is a Dirichlet process mixture
-# of normals with variance 1, whose means have the prior N(0, 25) and are integrated out.
+# This page's sampler clusters 30 values around three centres, two of them close to each other:
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 
 import posterior_consensus as pc
 
 rng = np.random.default_rng(1)
 y = np.concatenate([rng.normal(centre, 1.0, 10) for centre in (-6.0, 0.0, 3.5)])
+# Figure: Histogram of 30 values: ten near -6, the others around 0 and 3.5.
+fig, ax = plt.subplots(figsize=(6, 2))
+ax.hist(y, bins=np.arange(-9, 7, 0.5))
+_ = ax.set(xlabel="value", ylabel="values")
 
 # %% [markdown]
-# One sweep removes each item from its cluster, and puts it into one of the clusters or a new one.
+# The model is a Dirichlet process mixture of normals with variance 1, whose means have the prior N(0, 25) and are
+# integrated out. One sweep removes each item from its cluster, and puts it into one of the clusters or a new one.
 
 # %%
 CONCENTRATION, PRIOR_VARIANCE = 0.5, 25.0
@@ -64,7 +68,9 @@ for n_sweeps in range(1, 2001):
 
 # %%
 draws = kept.draws().isel(draw=slice(n_sweeps // 5, None))
-pc.consensus_partition(draws, random_seed=1, progressbar=False)
+best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
+# Figure: Similarity matrix of the 30 values, with three clusters outlined; two values are between the last two.
+ax = pc.plot_psm(draws, best)
 
 # %% [markdown]
 # ## If the process may be killed
