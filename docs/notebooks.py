@@ -30,6 +30,7 @@ get_ipython().display_formatter.formatters["image/png"].for_type(Figure, on_page
 FIGURE = re.compile(r"^# Figure: (.*\n(?:# .*\n)*)", re.MULTILINE)  # alternative text of a cell's pictures
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation
 _LONG = 40  # lines of a value
+_COLUMNS = re.compile(r"^  |\S  ", re.MULTILINE)  # a line of a table, or one that is indented
 
 
 @cache
@@ -70,12 +71,15 @@ def run(text):
 
 
 def _check(cell):
-    """Make a cell's comment "Figure: ..." the alternative text of its pictures; find what nobody would read."""
+    """Make a cell's "Figure: ..." the alternative text of its pictures; tag sentences; find what nobody would read."""
     words = FIGURE.search(cell.source)
     if words is not None:
         cell.source = FIGURE.sub("", cell.source)
         alt = re.sub(r"\n(?:# )?", " ", words[1]).strip()
         cell.metadata["mystnb"] = {"image": {"alt": alt}}
+    printed = [output["text"] for output in cell.outputs if output.output_type == "stream"]
+    if printed and not any(map(_COLUMNS.search, printed)):
+        cell.metadata["tags"] = ["prose"]  # custom.css wraps it
     for output in cell.outputs:
         kinds = output.get("data", {})
         if "image/png" in kinds:
