@@ -30,9 +30,9 @@ with pm.Model(coords=coords) as model:
 #     idata = pm.sample(24_000, tune=2_000, chains=4, target_accept=0.9, random_seed=1990)
 # ```
 #
-# That is 96,000 draws, more than needed. Keep every 24th of the posterior: `.isel(draw=slice(None, None, 24))`. The
-# result was loaded above. `examples/sample_galaxies.py` in the repository made it. It also prints the divergences and
-# shows that the truncation hardly binds: no draw has galaxies in more than 17 components.
+# Of these 96,000 draws, keep every 24th: `.isel(draw=slice(None, None, 24))`. The result was loaded above;
+# `examples/sample_galaxies.py` made it, and shows that the truncation hardly binds: no draw has galaxies in more than
+# 17 components.
 
 # %%
 del idata["posterior"]["z"]  # labels that the script added

@@ -192,10 +192,10 @@ axes = sc.pl.umap(adata, color=["on_all", "on_parts", "parts_similarity"], show=
 #
 # ## Noise
 #
-# HDBSCAN leaves cells out, with the label -1. `noise=-1` says so: in that run, such a cell is together with no other.
-# The default loss is then `"ballet"`: it counts pairs, and cells that only one of two partitions calls noise. The
-# consensus leaves out cells that most runs leave out. The runs of HDBSCAN come with this package: they are of 20 UMAPs
-# of these cells, each from another seed.
+# HDBSCAN leaves cells out as *noise*, with the label -1. `noise=-1` says so: in that run, such a cell is together with
+# no other. The default loss is then `"ballet"`: it counts pairs, and cells that only one of two partitions calls noise.
+# The consensus leaves out cells that most runs leave out. The runs of HDBSCAN come with this package: they are of 20
+# UMAPs of these cells, each from another seed.
 
 # %%
 adata.obs = adata.obs.join(pc.load_example("cells").filter(like="hdbscan_"))

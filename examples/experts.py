@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Chains and analysts disagree: is it noise, another view, or an error?
 #
-# Penalize the disagreement, and see who gives way: partitions that differ by noise approach each other under a small
-# penalty, those of different modes only under a large one (`agreement_path`). If somebody also gave constraints on
-# pairs of items, group the experts by the partition that they share, and estimate how reliable each is
+# Penalize the disagreement, and see who gives way: partitions that differ by noise, which is chance, approach each
+# other under a small penalty, those of different modes only under a large one (`agreement_path`). If somebody also gave
+# constraints on pairs of items, group the experts by the partition that they share, and estimate how reliable each is
 # (`expert_views`). Below, the first finds that one of four chains is in another mode. The second finds two views, a
 # careless expert, and that no measurement supports that chain.
 #

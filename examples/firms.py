@@ -160,7 +160,6 @@ since.to_series().value_counts(normalize=True, sort=False).sort_index().rename("
 #
 # - **Which change is the largest.** More draws would not settle it: the Monte Carlo error of its probability is small.
 # - **What the model leaves out.** It has one variance for all firms. American Steel varies most from year to year. With
-#   a variance of its own, its fall in 1946 might count as noise.
+#   a variance of its own, its fall in 1946 might count as chance.
 # - **How many groups there are.** Investments are a continuum, of which clusters are sections. Their width depends on
 #   the variance within clusters, and firms near an edge move easily.
-# - **Why.** A firm can also move because the others do, and draws contain no causes.

@@ -81,10 +81,8 @@ print(
 )
 
 # %% [markdown]
-# Most draws that do not change in 1899 do so a few years earlier or later. The next largest probabilities are 0.19 in
-# 1916 and 0.15 in 1918, before and after two wet years.
-
-# %% [markdown]
+# Most draws that do not change in 1899 do so a few years earlier or later.
+#
 # ## Is there a third regime?
 #
 # Most draws visit three states, but disagree on the years of the third. The best partition into three clusters has a

@@ -48,23 +48,6 @@ ax = membership.plot()
 pc.item_uncertainty(draws, best).to_dataframe().sort_values("membership").head(4).round(2)
 
 # %% [markdown]
-# ## One name for a cluster in several partitions
-#
-# Under Binder's loss, versicolor 5 is a cluster of its own. `align_partitions` matches the clusters of successive
-# partitions, so that one cluster keeps its name, and its colour in all figures. Items with names may come and go
-# between the partitions, as members of a panel do.
-
-# %%
-binder = pc.consensus_partition(draws, loss="binder", random_seed=1, progressbar=False)
-matched = pc.align_partitions({"vi": best, "binder": binder})
-print(matched.in_words())
-
-# %%
-# Figure: Flows of flowers between the partitions under VI, with three clusters, and Binder's loss, which splits one
-# flower off the large ones.
-ax = pc.plot_alluvial(matched)
-
-# %% [markdown]
 # ## The largest set of flowers clustered alike in half of the posterior
 #
 # A draw agrees with a partial partition if it partitions the assigned flowers exactly so, wherever the others are.

@@ -107,11 +107,11 @@ n_clusters.to_series().value_counts(normalize=True).sort_index()
 # %% [markdown]
 # ### The expected loss is minimized and estimated on the same draws
 #
-# The minimum of an average is biased downwards, and the Monte Carlo standard error does not include this bias. The line
-# `more draws` of a summary searches on two halves of the draws and evaluates each result on the other half. It
-# estimates how far the expected loss of the reported partition exceeds the smallest possible, both under infinitely
-# many draws. Here the estimate is 0, as both halves have the same best partition. This does not prove that there is no
-# bias:
+# The minimum of an average is biased downwards, and the Monte Carlo standard error does not include this bias. For the
+# line `more draws` of a summary, each half of the draws is searched, and the result is evaluated on the other half.
+# That estimates by how much the expected loss of the reported partition exceeds the smallest possible, both under
+# infinitely many draws. Here it is 0, as both halves have the same best partition, which does not prove that there is
+# no bias:
 
 # %%
 print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by {summary.excess.distance:.4f} bits")
@@ -135,10 +135,9 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # %% [markdown]
 # ### Optimality is an indication unless a bound proves it
 #
-# Several searches that reach one loss are an indication that it is the minimum. The paragraph has a quick lower bound
-# if one could be computed. `certify` can give a better one; the paragraph keeps the quick one, so replace it by
-# `certificate.lower_bound`. A bound equal to the expected loss proves optimality. Such a proof is often found under
-# Binder's loss and, for up to a few hundred items, under VI:
+# Several searches that reach one loss are an indication that it is the minimum. A lower bound equal to the expected
+# loss is a proof, often found under Binder's loss and, for up to a few hundred items, under VI. If `certify` gives a
+# better bound than the quick one of the paragraph, replace that by `certificate.lower_bound`:
 
 # %%
 certificate = pc.certify(summary.draws, summary.partition, progressbar=False)
@@ -147,10 +146,10 @@ certificate
 # %% [markdown]
 # ### R-hat of the partition has no accepted limit
 #
-# The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package has two limits
-# for the R-hat of the partition itself. Above 1.01 the chains are short: report the partition, and say so. Above 1.05
-# the status is "disagree": report none yet. Both are conventions that no source supports, so report the value, as the
-# paragraph does. [The page on convergence](../background/convergence.md) has values from converged chains.
+# The limit 1.01 was proposed for scalar quantities. For the R-hat of the partition itself, the package has two limits,
+# conventions that no source supports. Above 1.01 the chains are short: report the partition, and say so. Above 1.05
+# they disagree: report none yet. [The page on convergence](../background/convergence.md) has values from converged
+# chains.
 #
 # ### A range of draws has no error
 #
