@@ -41,10 +41,10 @@ idata["posterior"].data_vars
 # %% [markdown]
 # ## The partition
 #
-# The posterior has no labels. Pass the model, which gives the probability of every label in every draw. VI needs
-# labels, so one partition is sampled in each draw. The README uses the labels `z` that were dropped above, another such
-# sample, so its numbers differ slightly from those here. If your model has labels, such as
-# `z = pm.Categorical("z", p=w)`, leave out `model`: the labels are found by themselves.
+# The posterior has no labels. Pass the model, which gives the probability of every label in every draw. The default
+# loss, variation of information (VI), needs labels, so one partition is sampled in each draw. The README uses the
+# labels `z` that were dropped above, another such sample, so its numbers differ slightly from those here. If your model
+# has labels, such as `z = pm.Categorical("z", p=w)`, leave out `model`: the labels are found by themselves.
 
 # %%
 summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)

@@ -58,8 +58,7 @@ independence
 
 # %% [markdown]
 # One histogram has the distances between draws, the other the distances from draws to the product of the marginals.
-# They overlap, but not fully: the product is near the posterior, and the test can just distinguish them. Other random
-# halves give other p-values:
+# They overlap, but not fully: the test can just distinguish them. Other random halves give other p-values:
 
 # %%
 # Figure: Two overlapping histograms of squared maximum mean discrepancies: from draws to other draws, and from

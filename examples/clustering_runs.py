@@ -42,8 +42,9 @@ runs
 # ## Which resolution?
 #
 # `as_layers` makes a layer of each resolution, and `summarize` compares and summarizes them. The comparison says how
-# far two runs of one resolution are apart: `distance` is the mean VI between two runs, `chance` what it would be if the
-# labels of one were shuffled. `stability` is 1 if all runs are equal, and 0 if they agree no more than by chance.
+# far two runs of one resolution are apart: `distance` is the mean variation of information (VI) between two runs,
+# `chance` what it would be if the labels of one were shuffled. `stability` is 1 if all runs are equal, and 0 if they
+# agree no more than by chance.
 
 # %%
 layers = pc.as_layers(runs, layer_dim="resolution")
@@ -159,8 +160,7 @@ factors
 ax = factors.plot()
 
 # %% [markdown]
-# Over these values, the resolution matters most. Runs that differ in the seed alone show the smallest part of what
-# could have been otherwise.
+# Over these values, the resolution matters most, and the seed least.
 #
 # ## Does it hold on fewer cells?
 #

@@ -112,7 +112,7 @@ found
 ax = found.plot()
 
 # %% [markdown]
-# The model knows neither climate nor soil. It finds who clusters by which, and that Bo errs more than Ann. The
+# The model finds who clusters by which, and that Bo errs more than Ann. The
 # sensitivity and specificity of chain 3 add up to about 1, as if it guessed, and its weight is near 0: no measurement
 # explains its partition. Check such a chain with `diagnose`.
 

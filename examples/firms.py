@@ -45,9 +45,9 @@ print(pc.diagnose(layers).verdict)
 # %% [markdown]
 # ## The partition of each year
 #
-# `compare_layers` finds the partition of each year, and compares each two years in the same draw. Under VI, separate
-# searches lose nothing ([](../background/layers.md)). Clusters of successive years have one name if they are expected
-# to have many firms in common.
+# `compare_layers` finds the partition of each year, and compares each two years in the same draw. Under the variation
+# of information (VI), separate searches lose nothing ([](../background/layers.md)). Clusters of successive years have
+# one name if they are expected to have many firms in common.
 
 # %%
 comparison = pc.compare_layers(layers, progressbar=False)

@@ -136,8 +136,9 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # ### Optimality is an indication unless a bound proves it
 #
 # Several searches that reach one loss are an indication that it is the minimum. A lower bound equal to the expected
-# loss is a proof, often found under Binder's loss and, for up to a few hundred items, under VI. If `certify` gives a
-# better bound than the quick one of the paragraph, replace that by `certificate.lower_bound`:
+# loss is a proof, often found under Binder's loss and, for up to a few hundred items, under the variation of
+# information (VI). If `certify` gives a better bound than the quick one of the paragraph, replace that by
+# `certificate.lower_bound`:
 
 # %%
 certificate = pc.certify(summary.draws, summary.partition, progressbar=False)

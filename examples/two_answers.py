@@ -66,7 +66,7 @@ found = pc.particles(draws, random_seed=1, progressbar=False)
 found
 
 # %% [markdown]
-# Every chain visits both modes. If each chain stayed in one, the weights would be meaningless.
+# Every chain visits both modes; else the weights would be meaningless.
 
 # %%
 found.by_chain.to_pandas().round(2)
