@@ -2,8 +2,8 @@
 # # What differs between clusters in data that did not form them?
 #
 # The wines of [](label_switching.py) were clustered by flavanoids, colour and proline. Do the clusters differ in
-# alcohol or magnesium? `pc.contrast` answers with the labels corrected for misclassification. For once the truth is
-# known: the wines are of three cultivars. So we can compare.
+# alcohol or magnesium? `pc.contrast` answers with the labels corrected for misclassification. The wines are of three
+# cultivars, so the truth is known.
 
 # %%
 import numpy as np

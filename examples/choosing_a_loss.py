@@ -71,10 +71,9 @@ table.round(4)
 # - **The information distance** (`information_distance`) **and the normalized losses of information** (`nvi`, `nmi`,
 #   `nid`) give one to three singletons.
 #
-# The column *expected loss* has a
-# scale in each row, so compare partitions under one loss only. The difference of two expected losses has its own Monte
-# Carlo standard error, because both use the same draws. `clear` marks differences above two of these errors, with an
-# allowance for partitions chosen on the same draws, which look better than they are.
+# The column *expected loss* has a scale in each row, so compare partitions under one loss only. The difference of two
+# expected losses has its own Monte Carlo standard error, because both use the same draws. `clear` marks differences
+# above two of these errors, with an allowance for partitions chosen on the same draws, which look better than they are.
 
 # %%
 pc.compare_partitions(draws, some, loss="vi")

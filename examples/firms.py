@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Did the clustering change, when, and who moved?
 #
-# Put the partitions of all years in each draw, and call `compare_layers`. Whether the partition changed is a question
-# about two partitions in the same draw, which separate summaries of the years cannot answer. The clustering of 11
-# firms changed between 1945 and 1946, when American Steel moved, with probability 0.91.
+# Put the partitions of all years in each draw, and call `compare_layers`. Separate summaries of the years cannot say
+# whether the partition changed. The clustering of 11 firms changed between 1945 and 1946, when American Steel moved,
+# with probability 0.91.
 #
 # The data are the gross investments of 11 American firms in 1935 to 1954 (Grunfeld 1958), in millions of 1947 dollars,
 # as in R's `AER::Grunfeld`. The model clusters the logarithms of each year's investments. Each cluster has a normal

@@ -6,8 +6,7 @@
 # it. (`cluster_summary` needs no relabelling, but uses only draws that have the clusters: [](partial_partitions).)
 #
 # The data are three measurements of each of 178 wines, of three cultivars. The model is a mixture of three multivariate
-# normals with different covariances. `examples/sample_wine.py` marginalized the labels, and sampled with NUTS. Nothing
-# kept the components in order, as vectors have no natural order.
+# normals with different covariances. `examples/sample_wine.py` marginalized the labels, and sampled with NUTS.
 
 # %%
 import arviz as az

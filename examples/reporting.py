@@ -94,11 +94,10 @@ print(again.methods_text() == summary.methods_text())
 # Under a Dirichlet process mixture of fixed concentration, the posterior number of clusters is not a consistent
 # estimate of the number of components of a finite mixture (Miller and Harrison 2013,
 # [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708)). Nor is it under Pitman-Yor processes (2014,
-# [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Draws keep small extra clusters. The
-# consensus often has fewer, but we know of no theorem that makes its number consistent. Report it as a description of
-# the partition. If the number itself is the question, use a prior on the number of components, and show its
-# sensitivity. Even then it is consistent only if [the family of the components is
-# right](../background/priors.md#the-number-of-clusters).
+# [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Nor do we know of a theorem on the number
+# of the consensus. Report it as a description of the partition. If the number itself is the question, use a prior on
+# the number of components, and show its sensitivity. Even then it is consistent only if [the family of the components
+# is right](../background/priors.md#the-number-of-clusters).
 
 # %%
 n_clusters = xr.DataArray(summary.draws.n_clusters, dims="sample")
@@ -121,16 +120,8 @@ print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by
 #
 # The membership of 0.5 below which items are named is a convention, and fixed. The 95% of the ball is a convention, and
 # a default. Say so if you changed it after you saw the results. The same holds for the loss, `n_clusters` and the
-# threshold of a partial partition. `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too:
-# name the resulting threshold.
-#
-# A probability of a set that the same draws chose tends to be too high. `partial_partition` reports the share of the
-# half of the draws that did not choose. The other is `search_probability`:
-
-# %%
-partial = pc.partial_partition(summary.draws, 0.8, random_seed=1)
-print(partial.in_words())
-print(f"in the draws that chose the items: {partial.search_probability:.3f}")
+# `prob` of a partial partition. `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too: name
+# the resulting threshold.
 
 # %% [markdown]
 # ### Optimality is an indication unless a bound proves it

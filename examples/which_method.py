@@ -57,9 +57,9 @@ irises = pc.as_partition_draws(pc.load_example("iris"), "z").isel(draw=slice(Non
 compare(irises).round(4).drop_duplicates()
 
 # %% [markdown]
-# A partition that is worse under VI can be better
-# under Binder's loss: each method has its own criterion. For both losses, `certify` bounds the distance from the
-# optimum. [The benchmarks](../developers/benchmarks.md) have the times of methods.
+# A partition that is worse under VI can be better under Binder's loss: each method has its own criterion. For both
+# losses, `certify` bounds the distance from the optimum. [The benchmarks](../developers/benchmarks.md) have the times
+# of methods.
 #
 # ## Simulations with known truth
 #
