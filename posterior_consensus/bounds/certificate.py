@@ -134,7 +134,7 @@ class Certificate(InWords):
     Attributes
     ----------
     partition : xarray.DataArray of shape (n_items,), dtype int32
-        The partition in question.
+        The partition in question; -1 is noise, under a loss that has it.
     loss : PartitionLoss, NoiseLoss or PairLoss
     expected_loss : float
         That of the partition, in the loss's unit.
@@ -324,7 +324,7 @@ def certificate_within(
         best = mean_loss(source, found[np.newaxis], record)[0]
     is_better = best < expected * (1 - ROUNDING)
     return Certificate(
-        partition=source.items.array(labels, "partition"),
+        partition=source.items.array(judged, "partition"),
         loss=record,
         expected_loss=float(expected),
         lower_bound=checked(bound.value, float(best if is_better else expected)),

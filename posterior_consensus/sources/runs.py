@@ -30,7 +30,8 @@ from posterior_consensus.sources.labels import weighted_samples
 _FEW = 20  # items, which a run may well separate
 _NAMED = 3  # items named in an error
 _IN_NAME = "{}"  # what runs differ in, in a pattern of their names
-_NUMBERED = re.compile("(.+)([_-])([^_-]+)([_-])[A-Za-z]*[0-9]+")  # run "leiden_0.5_3": its stem, value and number
+# Runs "leiden_0.5_3" and "k4_3": their stem, value and number.
+_NUMBERED = re.compile("(.+[_-]|[A-Za-z]+(?=[0-9]))([^_-]+)([_-])[A-Za-z]*[0-9]+")
 
 
 @overload
@@ -322,21 +323,21 @@ def _warn_if_pooled(names: npt.NDArray[Any]) -> None:
     pattern = _pattern_of(names)
     if pattern is not None:
         warn(
-            f"`groups` must say what runs differ in, by their names: {str(names[0])!r} to {str(names[-1])!r} are taken "
-            f"as runs of one kind. Give groups={pattern!r}, and see compare_layers; groups=[0] * {names.size} if they "
-            "are one kind."
+            f"`groups` should say what runs differ in: {str(names[0])!r} to {str(names[-1])!r} are taken as one kind. "
+            f"If the last number is a seed, give groups={pattern!r}, and see compare_layers. If it is a setting, too, "
+            f"see compare_factors. If all are of one kind, give groups=[0] * {names.size}."
         )
 
 
 def _pattern_of(names: npt.NDArray[Any]) -> str | None:
     """Pattern of the groups in names of a stem, a value and a number, if several values have several runs each."""
     found = [_NUMBERED.fullmatch(str(name)) for name in names]
-    parts = {one.group(1, 2, 4) for one in found if one}
-    values = pd.Series([one[3] for one in found if one], dtype=object).value_counts()
+    parts = {one.group(1, 3) for one in found if one}
+    values = pd.Series([one[2] for one in found if one], dtype=object).value_counts()
     if None in found or len(parts) != 1 or len(values) < 2 or values.min() < 2:
         return None
-    ((stem, before, after),) = parts
-    return f"{stem}{before}{_IN_NAME}{after}*"
+    ((stem, after),) = parts
+    return f"{stem}{_IN_NAME}{after}*"
 
 
 Marks = Callable[[tuple[int, ...]], Flags]  # items of a label, by its position in an array

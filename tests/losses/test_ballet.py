@@ -78,9 +78,13 @@ def test_the_majority_of_runs_decides():
     # Items 0 to 4 are together wherever they are in clusters; the last two are noise in 3 and 2 of 5 runs.
     labels = np.zeros((5, 7), int)
     labels[:3, 5], labels[:2, 6] = -1, -1
-    best = pc.consensus_partition(pc.as_runs(labels, noise=-1), random_seed=1, progressbar=False)
+    runs = pc.as_runs(labels, noise=-1)
+    best = pc.consensus_partition(runs, random_seed=1, progressbar=False)
     assert best.noise.values.tolist() == [False] * 5 + [True, False]
     assert best.loss == ballet()
+    proof = pc.certify(runs, best, progressbar=False)
+    assert_array_equal(proof.partition, best.labels)
+    assert proof.to_dataframe()["n_clusters"].iloc[0] == best.n_clusters == 1
 
 
 def test_an_item_on_which_the_others_disagree_is_noise():

@@ -226,8 +226,10 @@ def test_groups_that_names_of_runs_show_or_do_not():
         return pd.DataFrame({name: [0, 0, 1] for name in names}, index=ITEMS)
 
     pooled = table(*(f"leiden_r{value}_seed{k}" for value in (0.5, 1, 2.5) for k in range(2)))
-    with pytest.warns(UserWarning, match="Give groups='leiden_{}_\\*'.* groups=\\[0\\] \\* 6"):
+    with pytest.warns(UserWarning, match="give groups='leiden_{}_\\*'.* compare_factors.* groups=\\[0\\] \\* 6"):
         pc.as_runs(pooled)
+    with pytest.warns(UserWarning, match="give groups='k{}_\\*'"):
+        pc.as_runs(table("k4_0", "k4_1", "k6_0", "k6_1"))
     with pytest.warns(UserWarning, match="makes 6 groups of one run. Give groups='leiden_{}_\\*'"):
         pc.as_runs(pooled, groups="leiden_{}")
     seeds = table("my_leiden_0", "my_leiden_1", "my_leiden_2")
