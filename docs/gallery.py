@@ -318,7 +318,7 @@ def PriorSensitivity():
 def AgreementPath():
     """Are chains in different modes, or searches noisy?
 
-    Averaged Jaccard index of five chains by penalty weight, and the rise of each chain's expected VI.
+    Averaged Jaccard index of five chains by penalty weight, and the increase of each chain's expected VI.
 
     The galaxies: chains that mix, and one of a sampler that has not converged.
     """

@@ -53,7 +53,7 @@ path = pc.agreement.agreement_path(by_chain, random_seed=1, progressbar=False)
 path
 
 # %%
-# Figure: Averaged Jaccard index of the chains by penalty weight, which reaches 1 at weight 1, and the rise of each
+# Figure: Averaged Jaccard index of the chains by penalty weight, which reaches 1 at weight 1, and the increase of each
 # chain's own expected VI, which is largest for chain 3.
 axes = path.plot()
 
@@ -107,7 +107,7 @@ found = pc.experts.expert_views(said, measured, n_clusters=5, n_starts=5, random
 found
 
 # %%
-# Figure: Sensitivity and specificity of each chain and analyst with 89% intervals, coloured by view; those of chain
+# Figure: Sensitivity and specificity of each chain and analyst with 90% intervals, coloured by view; those of chain
 # 3 are no better than chance.
 ax = found.plot()
 

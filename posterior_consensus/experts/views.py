@@ -95,14 +95,13 @@ class ExpertViews(Stored):
         own = self.reliability.sel(measure=measure, drop=True)
         return (own[..., 0] / own.sum("parameter")).reset_coords(drop=True).rename(measure)
 
-    def intervals(self, prob: float | None = None) -> xr.Dataset:
+    def intervals(self, prob: float = 0.9) -> xr.Dataset:
         """Compute central posterior intervals of sensitivity and specificity.
 
         Parameters
         ----------
-        prob : float, optional
+        prob : float
             Probability of an interval given the clusters. Variational intervals ignore the uncertainty of the clusters.
-            By default ArviZ's setting ``rcParams["stats.ci_prob"]``.
 
         Returns
         -------
@@ -114,10 +113,6 @@ class ExpertViews(Stored):
         ValueError
             If `prob` is not between 0 and 1.
         """
-        if prob is None:
-            from arviz_base import rcParams
-
-            prob = rcParams["stats.ci_prob"]
         check_between("prob", prob, 1)
         coords = {"expert": self.reliability["expert"], "end": ["lower", "upper"]}
         ends = np.array([(1 - prob) / 2, (1 + prob) / 2])

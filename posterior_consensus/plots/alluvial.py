@@ -27,7 +27,7 @@ from posterior_consensus.plots.colours import (
     patch_style,
     repeats,
 )
-from posterior_consensus.plots.frame import CHARACTER, LONGEST, Axes, Size, extent, new_axes, shortened
+from posterior_consensus.plots.frame import CHARACTER, LONGEST, Axes, Size, extent, in_small_print, new_axes, shortened
 from posterior_consensus.results.display import counted, counted_items, plural
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 
@@ -44,6 +44,7 @@ _STAYING, _CHANGING = 0.3, 0.7  # opacities of bands whose items keep or change 
 _ABSENT = -1  # number of the cluster of items that a partition lacks
 
 
+@in_small_print
 def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     r"""Plot partitions as columns of clusters, joined by bands as wide as the number of common items.
 

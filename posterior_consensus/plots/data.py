@@ -129,6 +129,7 @@ def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
     return array
 
 
+@frame.in_small_print
 def plot_data(
     data: Any,
     partition: Any,

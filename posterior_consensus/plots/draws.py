@@ -32,9 +32,12 @@ _MOST_IN_ROW = 4  # rows of legend entries next to the first row
 _WIDTH, _SUMMARY, _DISTANCE = 7.6, 1.25, 2.3  # inches: width of figures along chains, and heights of a row
 _RESAMPLE_BINS = 40
 _COMPARED = ("posterior", "product of marginals")
+_LINE = 1.5  # height of the name of a set, of the font's size
+_ABOVE = 1.06  # of the height of the highest mode, for its diamond
 _PROBS = (0.95, 0.5)
 
 
+@frame.in_small_print
 def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the trace of every scalar summary, and the ranks of its values by chain.
 
@@ -164,6 +167,7 @@ def _shares_below(tied: Positions, n_values: int) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.bincount(tied, minlength=n_values)) / tied.size])
 
 
+@frame.in_small_print
 def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the distances between successive draws, and from the second half of the chain.
 
@@ -235,6 +239,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     return axes
 
 
+@frame.in_small_print
 def plot_near_independence(independence: NearIndependence, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot histograms of the distances within the posterior and to the product of its marginals.
 
@@ -290,6 +295,7 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     return ax
 
 
+@frame.in_small_print
 def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the score of each calibration draw against its loss to the nearest draw of higher score.
 
@@ -341,12 +347,13 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     near = f"score of a {words.draw} (the more {words.draws} near it, the higher)"
     ax.set(xlabel=near, ylabel=grammar.axis_label(away, density.loss.unit))
     highest = max(heights.max(), density.to_higher.values.max())
-    ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
-    for prob, at in zip(_PROBS, (1.0, 0.93), strict=True):  # names at two heights, as the scores can be near
+    line = _LINE * frame.font_of_names() / frame.extent(ax)[1]  # share of the height
+    ax.set_ylim(0.0, _ABOVE * highest / max(0.5, 1.0 - line * len(_PROBS)) or 1.0)  # names of sets are above all modes
+    for k, prob in enumerate(_PROBS):  # names at two heights, as the scores can be near
         least = density.least_score(prob)
         if np.isfinite(least):
             grammar.mark_limit(
-                ax, least, f"{prob:.0%} {words.either('credible set', 'set')} \N{RIGHTWARDS ARROW}", at=at
+                ax, least, f"{prob:.0%} {words.either('credible set', 'set')} \N{RIGHTWARDS ARROW}", at=1.0 - k * line
             )
     if heights.size > 1:
         apart = grammar.in_digits(float(np.sort(heights)[:-1].min()), 2, density.loss.unit)

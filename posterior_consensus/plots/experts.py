@@ -5,25 +5,25 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.partition_loss import partition_loss
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.experts.views import ExpertViews
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
-from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, new_axes, short_names
+from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, in_small_print, new_axes, short_names
 from posterior_consensus.plots.grammar import add_legend, legend_above, line, point, say
-from posterior_consensus.plots.strips import HEIGHT, draw_strips
+from posterior_consensus.plots.strips import HEIGHT, draw_numbered
 from posterior_consensus.results.display import counted
 
 _MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and offset from the expert's line
 
 
-def plot_experts(
-    views: ExpertViews, *, prob: float | None = None, figsize: Size = None, ax: Axes | None = None
-) -> Axes:
+@in_small_print
+def plot_experts(views: ExpertViews, *, prob: float = 0.9, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the reliability of each expert by view: sensitivity and specificity with posterior intervals.
 
     Parameters
     ----------
-    prob : float, optional
-        Probability of the intervals; by default ArviZ's setting ``rcParams["stats.ci_prob"]``.
+    prob : float
+        Probability of the intervals.
     figsize, ax : (float, float) and matplotlib.axes.Axes, optional
         Width and height of a new figure in inches, or the axes to plot on.
 
@@ -107,6 +107,7 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
     add_legend(ax, shown)
 
 
+@in_small_print
 def plot_expert_views(
     views: ExpertViews, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
@@ -141,9 +142,9 @@ def plot_expert_views(
 
     Notes
     -----
-    Items are ordered by their cluster in the first view, then in each of the others. Clusters have the colour of the
-    first view's cluster matched to them. The line across a strip has the height of the probability of an item's most
-    probable cluster, from 0 at the bottom to 1 at the top.
+    Items are ordered by their cluster in the first view, then in each of the others. No cluster of one
+    view has the colour of another view's cluster, as they are different clusters. The line across a strip has the
+    height of the probability of an item's most probable cluster, from 0 at the bottom to 1 at the top.
 
     Examples
     --------
@@ -163,7 +164,10 @@ def plot_expert_views(
         for view, (size, number) in enumerate(zip(sizes, sharing, strict=True))
     ]
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
-    shown = draw_strips(ax, list(views.labels), captions, "first view", order)
+    items, starts = Items.along(views.labels[0], str(views.labels.dims[1])), np.cumsum([0, *sizes[:-1]])
+    strips = list(views.labels.values + starts[:, np.newaxis].astype(np.int32))  # clusters of their own in each view
+    names = [str(k) for size in sizes for k in range(size)]
+    shown = draw_numbered(ax, items, strips, names, captions, "cluster of the first view", order)
     edges, own = np.arange(shown.size + 1) - 0.5, views.memberships.max(views.memberships.dims[-1:]).values
     say(ax, _alike_in_words(views, sizes))
     legend_above(ax, [line("probability of the item's cluster, 0 to 1", ink())])

@@ -14,6 +14,7 @@ _ROOM = 0.6  # above the first row and below the last
 _BAR = 0.5  # height of a bar
 
 
+@frame.in_small_print
 def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot how much farther apart runs are that differ in one factor alone than two runs of one setting.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import wraps
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ else:
 Size = tuple[float, float] | None
 Width = Literal["column", "page"] | None
 Grid = npt.NDArray[np.object_]  # of axes
+Given = ParamSpec("Given")
+Drawn = TypeVar("Drawn")
 
 LONGEST = 24  # characters of a name in a legend or of a row
 CHARACTER = 5.4  # points wide
@@ -38,6 +41,7 @@ _MOST_DOWN = 240.0  # mm, of a column
 _INCH = 25.4  # mm
 _PRINTED_FONT = 7.5  # points
 _ROOM = 0.75  # of the usual width or height, below which four panels are in small print, and two below each other
+_COLUMN = 4.2  # inches of width, up to which a figure is in small print
 _STACKED = 5.0  # inches of width, below which four panels are below each other
 _WHOLE = 20  # characters of a word that is not broken
 _PRINTED: dict[str, Any] = {
@@ -85,12 +89,14 @@ def grid_axes(
     *,
     layout: str = "constrained",
     name: str = "axes",
+    stacked: Sequence[float] | None = None,
     **ratios: Any,
 ) -> Grid:
     """The user's array of axes, or axes of a new figure of `figsize`, by default `width` x `height` inches.
 
     `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right. Two
-    axes beside each other are below each other if the user's figure has no room for the usual ones, as are two by two.
+    axes beside each other are below each other if the user's figure has no room for the usual ones, as are two by two;
+    `stacked` are ratios of their heights then.
     Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
     check_matplotlib()
@@ -100,17 +106,14 @@ def grid_axes(
     if figsize is not None:
         if axes is not None:
             raise ValueError(f"`figsize` is for a new figure, and `{name}` has one already; give one of the two.")
-        size = as_numbers("figsize", figsize)
-        if size.shape != (2,) or not np.all((size > 0) & np.isfinite(size)):
-            raise ValueError(f"`figsize` must be a width and a height in inches, both positive; got {figsize!r}.")
-        width, height = size.tolist()
+        width, height = _inches(figsize)
     if axes is None:
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=(width, height), layout=layout)
         least = {(1, 2): _ROOM * usual, (2, 2): min(_STACKED, usual) * (layout == "constrained")}
         if width < least.get((n_rows, n_columns), 0.0):
-            axes = figure.subplots(2 * n_rows, 1, squeeze=False)
+            axes = figure.subplots(2 * n_rows, 1, squeeze=False, height_ratios=stacked)
         else:
             axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)
             if (n_rows, n_columns, layout) == (1, 2, "constrained"):
@@ -120,9 +123,39 @@ def grid_axes(
         if not isinstance(ax, Axes):
             raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
         ax.spines[["top", "right"]].set_visible(False)
+        keep_print(ax)
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
     return grid.reshape(n_rows, n_columns)
+
+
+def _inches(figsize: Any) -> list[float]:
+    """Width and height of a new figure."""
+    size = as_numbers("figsize", figsize)
+    if size.shape != (2,) or not np.all((size > 0) & np.isfinite(size)):
+        raise ValueError(f"`figsize` must be a width and a height in inches, both positive; got {figsize!r}.")
+    sides: list[float] = size.tolist()
+    return sides
+
+
+def keep_print(ax: Axes) -> None:
+    """Keep the style's size of the names of ticks for ticks that a later drawing adds."""
+    from matplotlib import rcParams
+
+    ax.tick_params("x", labelsize=rcParams["xtick.labelsize"])
+    ax.tick_params("y", labelsize=rcParams["ytick.labelsize"])
+
+
+def in_small_print(plot: Callable[Given, Drawn]) -> Callable[Given, Drawn]:
+    """A function that plots on a new figure as narrow as a column of a journal with the fonts and lines of journals."""
+
+    @wraps(plot)
+    def drawn(*arguments: Given.args, **options: Given.kwargs) -> Drawn:
+        size = options.get("figsize")
+        with nullcontext() if size is None or _inches(size)[0] > _COLUMN else _small_print():
+            return plot(*arguments, **options)
+
+    return drawn
 
 
 @contextmanager
@@ -177,6 +210,7 @@ def in_print(width: Any, figsize: Any) -> Iterator[float]:
 
 @contextmanager
 def _small_print() -> Iterator[None]:
+    check_matplotlib()
     import matplotlib.pyplot as plt
 
     font = min(_PRINTED_FONT, float(plt.rcParams["font.size"]))

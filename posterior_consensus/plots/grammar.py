@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
-from posterior_consensus.plots.frame import LONGEST, Axes, balanced, extent, font_of_names, short_names
+from posterior_consensus.plots.frame import LONGEST, Axes, balanced, extent, font_of_names, keep_print, short_names
 from posterior_consensus.results.display import with_unit
 from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.aliases import Positions
@@ -156,6 +156,7 @@ def add_bar_of_height(ax: Axes, shown: Any, label: str) -> None:
 
 
 def _name_bar(bar: Any, label: str) -> None:
+    keep_print(bar.ax)
     bar.set_label("\n".join(_lines_of(label, extent(bar.ax)[1])))
     bar.outline.set_visible(False)
 

@@ -30,6 +30,7 @@ _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
 
+@frame.in_small_print
 def plot_membership(
     membership: Membership, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
@@ -175,6 +176,7 @@ def _cluster_names(membership: Membership) -> list[str]:
     return [str(name) for name in own_in(membership.probabilities, "consensus_cluster").values]
 
 
+@frame.in_small_print
 def plot_item_uncertainty(
     items: ItemUncertainty, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
@@ -272,6 +274,7 @@ def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats, items: Ite
     _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other), measure, notes)
 
 
+@frame.in_small_print
 def plot_regimes(
     data: Any,
     membership: Membership | HasDraws,

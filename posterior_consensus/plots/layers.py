@@ -40,6 +40,7 @@ _MOST_MOVED = 3  # items that a title names
 _NEAR_CHANCE = 0.2  # stability below which random labels are on the axis
 
 
+@frame.in_small_print
 def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
     r"""Plot the clusters of each layer, joined by bands as wide as the expected numbers of common items.
 
@@ -123,6 +124,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
         grammar.mark_limit(ax, sum(at_both) / 2, "")
     items = plural(str(partitions.labels.dims[1])) or "items"
     ax.set_ylabel(f"expected number of {items}")
+    _scale(ax, float(height))
     _say_largest(ax, comparison, dict(chain.from_iterable(names.items() for names in moved.values())))
     _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
@@ -130,6 +132,18 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     note = f"{comparison.dim} ({len(shown)} of {left_out + len(shown)}, around the largest change)" * (left_out > 0)
     _label_layers(ax, note or comparison.dim)
     return grid
+
+
+def _scale(ax: Axes, height: float) -> None:
+    """Show at the bottom of the axis how high a few items are, of those of the highest column."""
+    from matplotlib.ticker import MaxNLocator
+
+    number = float(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]).tick_values(0.0, height)[1])
+    bottom = ax.get_ylim()[0]
+    ax.set_yticks([bottom, bottom - number / height], ["0", f"{number:,.0f}"])
+    ax.tick_params(axis="y", length=3)
+    ax.spines["left"].set_visible(True)
+    ax.spines["left"].set_bounds(bottom - number / height, bottom)
 
 
 def comparison_in(summary: HasComparison) -> Any:
@@ -280,6 +294,7 @@ def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
     grammar.legend_above(ax, entries)
 
 
+@frame.in_small_print
 def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot how stable layers of runs are, their numbers of clusters, and where the items of each cluster go.
 
@@ -446,10 +461,12 @@ def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [on_page(_FAINT) + _SURE * 0.66] * len(tables))
     ax.set_ylabel(counted_items(labels.shape[1], str(partitions.labels.dims[1])))
+    _scale(ax, height)
     if is_noise.any():
         grammar.add_legend(ax, [grammar.point(NOISE, "s", NOISE_GREY)])
 
 
+@frame.in_small_print
 def plot_layer_distances(
     comparison: LayerComparison | HasComparison,
     column: str = "expected_loss",
@@ -511,7 +528,9 @@ def plot_layer_distances(
     if column not in labels:
         raise ValueError(f"`column` must be 'expected_loss' or 'ari'; got {column!r}.")
     colours, n_axes = as_cmap(cmap), 1 + comparison.ordered
-    grid = frame.grid_axes(axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, width_ratios=(1.2, 1.0)[:n_axes])
+    grid = frame.grid_axes(
+        axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, stacked=(1.2, 1.0), width_ratios=(1.2, 1.0)[:n_axes]
+    )
     grid = grid.ravel()
     image = grid[0].imshow(comparison.distances[column].values, cmap=colours, interpolation="nearest")
     grammar.add_colour_bar(grid[0], image, labels[column])
@@ -551,6 +570,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     grammar.legend_above(ax)
 
 
+@frame.in_small_print
 def plot_layer_items(
     layers: LayerComparison | HasComparison | AlignedPartitions | Mapping[Any, Membership],
     *,

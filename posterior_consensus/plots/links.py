@@ -29,6 +29,7 @@ _SHADE = 0.15  # opacity
 _SIZES_IN_TITLE = 2
 
 
+@frame.in_small_print
 def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the links by posterior similarity, and the most uncertain links with the names of their items.
 
@@ -85,7 +86,9 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
         draw_against(grid[1, 0], links)
         draw_closest(grid[1, 1], links)
         return grid
-    grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4, width_ratios=(1.0, 1.5))  # names need room
+    grid = frame.grid_axes(
+        axes, figsize, 1, 2, 10.0, 4.4, stacked=(1.0, 1.2), width_ratios=(1.0, 1.5)
+    )  # names need room
     similarity = links.pairs["similarity"].values
     _draw_pair_numbers(grid[0, 0], similarity, links.within, "pairs")
     grid[0, 0].axvspan(UNLIKELY, SURE, color=NEUTRAL, alpha=on_page(_SHADE), linewidth=0, zorder=0)
@@ -158,15 +161,15 @@ def draw_against(ax: Axes, links: ScoredLinks) -> None:
 
 
 def draw_closest(ax: Axes, links: ScoredLinks) -> None:
-    """Plot by how much the expected loss rises if the closest calls are decided the other way."""
+    """Plot the increase of the expected loss if the closest calls are decided the other way."""
     shown = links.review(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
     bounds = "" if shown["exact"].all() else "; ◄ at most"
-    ax.set(xlabel=f"rise of the expected loss (pairs)\n{_LOOKS}{bounds}")
+    ax.set(xlabel=f"increase of the expected loss (pairs)\n{_LOOKS}{bounds}")
     if len(shown):
         increase, exact = shown[["increase", "exact"]].iloc[-1]
-        change, bound = ("raises", "at most ") if increase >= 0 else ("lowers", "at least ")
+        change, bound = ("increases", "at most ") if increase >= 0 else ("reduces", "at least ")
         by = f"{'' if exact else bound}{abs(increase):.2g} pairs"
         grammar.say(ax, f"the closest call (top): deciding otherwise {change} the expected loss by {by}")
     else:
@@ -233,6 +236,7 @@ def _name_pairs(ax: Axes, places: Positions, first: Iterable[Any], second: Itera
     ax.set_ylim(-0.7, max(places.size, 1) - 0.3)
 
 
+@frame.in_small_print
 def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the number of clusters of each size: posterior, partition and, if given, prior.
 

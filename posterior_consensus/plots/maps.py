@@ -51,6 +51,7 @@ class _Group(NamedTuple):
     name: str | None
 
 
+@frame.in_small_print
 def plot_draws_map(
     draws: Any,
     partition: Any = None,
@@ -155,6 +156,7 @@ def plot_draws_map(
         area, colour = (190, colours.MARK) if symbol == "*" else (80, colours.ink())
         ax.scatter(x, y, area, colour, marker=symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
     words, name = draws.samples.words, grammar.axis_label(short_name_of(metric), metric.unit)
+    shares = shares.round(2)  # so that the parts that the labels have add up
     ax.set_xlabel(f"{name}, first axis: {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
@@ -304,6 +306,7 @@ def _draw_groups(
         ax.scatter([], [], 0.0, label=f"(largest: {most:,} equal {draw}s)")
 
 
+@frame.in_small_print
 def plot_items_map(
     draws: Any,
     partition: Any = None,
@@ -376,6 +379,7 @@ def plot_items_map(
     names = [f"{source.items.dim} {name}" if name.isdigit() else name for name in names]  # no cluster's number
     clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
     captions = [f"{cluster} (n = {size:,})\ntypical: {item}" for cluster, size, item in clusters]
+    shares = shares.round(2)  # so that the parts that the labels have add up to what the title says
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
     _as_map(ax)

@@ -28,6 +28,7 @@ _MOST_POINTS = 60
 _LEAST_SHOWN = 8  # numbers of clusters shown at least
 
 
+@frame.in_small_print
 def plot_n_clusters(
     draws: Any,
     partition: Any = None,
@@ -136,6 +137,7 @@ def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most
     return fewest, most
 
 
+@frame.in_small_print
 def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the minimum expected loss and the posterior probability against the number of clusters.
 
@@ -211,6 +213,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     return grid
 
 
+@frame.in_small_print
 def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     r"""Plot the merges of a partition's clusters as a dendrogram of expected losses.
 
@@ -301,6 +304,7 @@ def _places_of_unions(joined: Integers, losses: Floats, leaves: Integers) -> tup
     return x, y, bars
 
 
+@frame.in_small_print
 def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the share of the distance between components that is within clusters, and how many clusters draws have.
 

@@ -39,11 +39,14 @@ from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
 _BLUES = "#9ECAE1", "#4A98C9", "#1764AB"  # visible on a white page and, in reverse, on a black one
+_LINE, _WIDER = 1.2, 8.0  # points of a line, and at most more of the lowest one of equal lines
+_DIGITS = 9  # of equal losses
 _MOST_NAMES = 40
 _MOST_SLANTED = 8
 _LONGEST_PRIOR = 40  # characters
 
 
+@frame.in_small_print
 def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the number of clusters against the loss's parameter, with plateaus of the partition.
 
@@ -171,6 +174,7 @@ def _scale_clusters(ax: Axes, clusters: Integers) -> None:
     ax.yaxis.set_major_formatter("{x:.0f}")
 
 
+@frame.in_small_print
 def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the averaged Jaccard index against the penalty weight, and the loss of each chain's partition.
 
@@ -199,9 +203,9 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
 
     Notes
     -----
-    A rise left of the dotted line, the penalty weight 0.25, indicates partitions that differ by search noise or few
-    draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus the
-    loss without a penalty.
+    An increase left of the dotted line, the penalty weight 0.25, indicates partitions that differ by search noise or
+    few draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus
+    the loss without a penalty.
 
     Examples
     --------
@@ -213,19 +217,22 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     """
     grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
     table, prices = path.table, path.table["price"].values
-    line: dict[str, Any] = {"marker": "o", "linewidth": 1.2, "clip_on": False}
-    grid[0].plot(prices, table["averaged_jaccard"].values, color=ink(), markersize=4, **line)
+    line: dict[str, Any] = {"marker": "o", "clip_on": False}
+    grid[0].plot(prices, table["averaged_jaccard"].values, color=ink(), linewidth=_LINE, markersize=4, **line)
     grid[0].set(ylabel="agreement (averaged\nJaccard index)", ylim=(0.0, 1.05))
-    own = table["own_loss"].values
+    more = table["own_loss"].values - table["own_loss"].values[0]
+    same = np.unique(more.round(_DIGITS), axis=1, return_inverse=True)[1].ravel()
     what, n_chains = ("chain", "chains") if path.of_chains else ("analysis", "analyses"), len(path.names)
     for at, name in enumerate(path.names):
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
-        grid[1].plot(prices, own[:, at] - own[0, at], label=label, markersize=3, **line, **chain_line(at, n_chains))
-    rise = grammar.axis_label(f"rise of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
-    grid[1].set(ylabel=rise, xlabel="penalty weight on disagreement")
+        wider = _WIDER / np.sum(same == same[at]) * np.sum(same[at + 1 :] == same[at])  # a rim beside equal lines above
+        look = line | {"linewidth": _LINE + wider, "markersize": 0 if wider else 3, "label": label}
+        grid[1].plot(prices, more[:, at], **look, **chain_line(at, n_chains))
+    increase = grammar.axis_label(f"increase of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
+    grid[1].set(ylabel=increase, xlabel="penalty weight on disagreement")
     for ax in grid:
         ax.set_xlim(prices[0], prices[-1])
-        grammar.mark_limit(ax, EARLY, "a rise left of this is search noise" if ax is grid[0] else "", at=0.0)
+        grammar.mark_limit(ax, EARLY, "an increase left of this is search noise" if ax is grid[0] else "", at=0.0)
     grammar.say(grid[0], _modes_in_words(path))
     if n_chains <= MOST_CHAINS:
         grammar.name_ends(grid[1])
@@ -249,6 +256,7 @@ def _modes_in_words(path: AgreementPath) -> str:
     return f"the {what} {apart}: {sides}{more}"
 
 
+@frame.in_small_print
 def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the expected number of clusters, and the excess loss of the partition, under other priors.
 
@@ -364,6 +372,7 @@ def _tick(ax: Any, sensitivity: PriorSensitivity, x: Floats, along: bool, *, nam
     ax.set_xticks(np.roll(x, 1)[::step], shown[::step], parse_math=False, **turned)
 
 
+@frame.in_small_print
 def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the largest share of draws found that agree against the number of assigned items.
 
@@ -423,6 +432,7 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     return ax
 
 
+@frame.in_small_print
 def plot_stable_components(components: StableComponents, *, figsize: Size = None, ax: Any = None) -> Axes:
     """Plot the number of stable components against the threshold.
 

@@ -38,6 +38,7 @@ _THICK, _PALE = 0.5, 0.6  # of bars: share of a row, and opacity
 _ABOVE, _BELOW = 0.22, 0.38  # of a row: from its middle to the marks on the bar, and below it
 
 
+@frame.in_small_print
 def plot_cluster_profiles(
     data: Any,
     partition: Any,
@@ -191,6 +192,7 @@ def _set_names(ax: Axes, side: str, names: list[str]) -> None:
     )
 
 
+@frame.in_small_print
 def plot_cluster_summary(
     clusters: ClusterSummary, parameter: str | None = None, *, figsize: Size = None, ax: Any = None
 ) -> Axes:
@@ -269,6 +271,7 @@ def plot_cluster_summary(
     return ax
 
 
+@frame.in_small_print
 def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the share of the draws in which each cluster exists, and in which it is one with another cluster.
 
@@ -363,6 +366,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     return ax
 
 
+@frame.in_small_print
 def plot_contrast(found: Contrast, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot what differs between clusters: means or shares with intervals, and those by the labels taken as known.
 

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Clusters, Items, name_or
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, check_matplotlib, ink, ink_on
+from posterior_consensus.plots.colours import MARK, NEUTRAL, SIMILARITIES, as_cmap, check_matplotlib, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, check_order, label_along
 from posterior_consensus.results.display import counted_items, plural
@@ -49,7 +49,7 @@ def plot_psm(
     *,
     by: None = None,
     order: Any = "clusters",
-    cmap: Any = "Blues",
+    cmap: Any = SIMILARITIES,
     figsize: Size = None,
     ax: Axes | None = None,
     axes: None = None,
@@ -61,18 +61,19 @@ def plot_psm(
     *,
     by: Literal["chain"],
     order: Any = "clusters",
-    cmap: Any = "Blues",
+    cmap: Any = SIMILARITIES,
     figsize: Size = None,
     ax: None = None,
     axes: Any = None,
 ) -> Grid: ...
+@frame.in_small_print
 def plot_psm(
     draws: Any,
     partition: Any = None,
     *,
     by: Literal["chain"] | None = None,
     order: Any = "clusters",
-    cmap: Any = "Blues",
+    cmap: Any = SIMILARITIES,
     figsize: Size = None,
     ax: Axes | None = None,
     axes: Any = None,
@@ -219,7 +220,8 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
         ax.set(xticks=[], yticks=[])
         if marked:
             (ring,) = ink_on(cmap(values[marked[0], [marked[1]]]))
-            ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=ring)
+            look: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": ring}
+            ax.plot(marked, marked[::-1], "o", clip_on=False, **look)
         if along is not None:
             ax.set_xlabel(draws.items.dim)
             label_along(ax, "x", along, draws.items, at[in_row])
@@ -317,6 +319,7 @@ def item_order(values: Floats, labels: npt.NDArray[np.int32] | None, rank: Posit
     return np.concatenate(pieces)
 
 
+@frame.in_small_print
 def plot_posterior_comparison(
     comparison: PosteriorComparison,
     partition: Any = None,
@@ -384,7 +387,7 @@ def plot_posterior_comparison(
     items = Items.along(difference, str(difference.dims[0]))
     given = None if partition is None else items.clusters_of(partition)
     labels = np.zeros(items.n_items, np.int32) if given is None else given.labels
-    grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0)).ravel()
+    grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.4, stacked=(1.25, 1.0), width_ratios=(1.25, 1.0)).ravel()
     along = check_order(order, items)
     mean = comparison.similarity.mean(comparison.similarity.dims[:1]).values
     in_row = item_order(mean, labels, None if along is None else along.rank)

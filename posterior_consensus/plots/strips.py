@@ -124,6 +124,7 @@ def _share_changed(one: Labels, other: Labels) -> Floats:
     return changed
 
 
+@frame.in_small_print
 def plot_credible_ball(
     ball: CredibleBall, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
@@ -192,6 +193,7 @@ def farthest_of(ball: CredibleBall) -> dict[str, str]:
     return dict(zip(BALL_BOUNDS, (f"farthest {ball.words.draw}", *_FARTHEST), strict=True))
 
 
+@frame.in_small_print
 def plot_particles(
     particles: Particles, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
@@ -282,6 +284,7 @@ def _changes(partitions: npt.NDArray[np.int32], weights: Floats) -> Floats:
     return changes / total if total > 0 else changes
 
 
+@frame.in_small_print
 def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the partition of each mode as a strip of items, and the mode of each draw by chain.
 
@@ -328,8 +331,10 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     ['mode 0: weight 0.65, 2 clusters, noise 0.026', 'mode 1: weight 0.35, 2 clusters, noise 0.05']
     """
     check_matplotlib()
-    height = 1.2 + 0.6 * modes.n_modes
-    items, draws = frame.grid_axes(axes, figsize, 1, 2, 8.4, height, name="axes", width_ratios=[2, 1])[0]
+    height = 1.4 + 0.7 * modes.n_modes
+    items, draws = frame.grid_axes(
+        axes, figsize, 1, 2, 8.4, height, stacked=(1.5, 1.0), width_ratios=(2.0, 1.0)
+    ).ravel()
     captions = [
         f"mode {k}: weight {share:.2f}\n{counted(int(number), 'cluster')}\nnoise {noise:.2g}"
         for k, (share, number, noise) in enumerate(zip(modes.shares, modes.n_clusters, modes.noise, strict=True))

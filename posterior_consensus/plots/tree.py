@@ -21,6 +21,7 @@ _FEW = 5  # items; with fewer, a node's support depends on each of them
 _LEAST_SUPPORT = 0.5  # with a colour of its own
 
 
+@frame.in_small_print
 def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the tree from coarse layers on the left to fine ones on the right.
 

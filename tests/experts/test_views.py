@@ -1,6 +1,5 @@
 """expert_views(): a known truth is found, whatever things are called; and what is degenerate is finite or refused."""
 
-import arviz_base
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,9 +58,7 @@ def test_weights_are_expected_log_odds(found):
     np.testing.assert_allclose(found.expert_weight, odds.mean(axis=0), atol=0.02)
     ends = np.quantile(drawn, [0.05, 0.95], axis=0)
     for k, measure in enumerate(("sensitivity", "specificity")):
-        np.testing.assert_allclose(found.intervals(0.9)[measure], ends[:, :, k].T, atol=0.005)
-    with arviz_base.rc_context({"stats.ci_prob": 0.9}):
-        xr.testing.assert_identical(found.intervals(), found.intervals(0.9))
+        np.testing.assert_allclose(found.intervals()[measure], ends[:, :, k].T, atol=0.005)
 
 
 def test_an_irrelevant_expert_says_no_more_than_chance(study, approved):
