@@ -156,7 +156,7 @@ def comparing():
     _, axes = plt.subplots(1, 3, figsize=(7, 2.3), layout="constrained")
     panels = {"first posterior": first, "second": second, "difference": second - first}
     for ax, (name, values) in zip(axes, panels.items(), strict=True):
-        colours, lowest = ("RdBu_r", -1) if name == "difference" else ("Blues", 0)
+        colours, lowest = ("PiYG", -1) if name == "difference" else ("Blues", 0)
         ax.imshow(values, cmap=colours, vmin=lowest, vmax=1)
         for (i, j), value in np.ndenumerate(values):
             ax.text(j, i, f"{value:.1f}", ha="center", va="center", color="white" if value > 0.7 else "black")

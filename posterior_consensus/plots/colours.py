@@ -31,7 +31,8 @@ MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct li
 _ON_DARK = 0.6  # power of an opacity on a dark page
 _WHITE = 0.3  # share of white in colours of areas on a dark page
 
-SIMILARITIES = "Blues"  # the colormap of similarities
+# Colormaps. Similarities and differences turn on dark screens, so their colours are far from all others.
+SIMILARITIES, DIFFERENCES = "Blues", "PiYG"
 MARK = "#C1272D"  # the partition that is reported
 NEUTRAL = "#888888"  # legend entries that stand for any cluster
 BARS = "#7A93AE73"  # bars of a posterior, behind points and lines: pale on a white page, dark on a black one
@@ -161,9 +162,9 @@ def as_cmap(cmap: Any) -> Colormap:
     return cmap
 
 
-def scale_of_similarities() -> npt.NDArray[np.uint8]:
-    """Colours (256, 3) of similarities from 0 to 1 in maps."""
+def colours_of_scales() -> npt.NDArray[np.uint8]:
+    """Colours (512, 3) of similarities, and of differences, in maps: nearest to white is least."""
     from matplotlib import colormaps
 
-    scale: npt.NDArray[np.uint8] = colormaps[SIMILARITIES](np.arange(256), bytes=True)[:, :3]
-    return scale
+    scales = [colormaps[name](np.arange(256), bytes=True)[:, :3] for name in (SIMILARITIES, DIFFERENCES)]
+    return np.concatenate(scales)

@@ -96,8 +96,8 @@ def grid_axes(
 
     `ratios` are ratios of the widths of columns and the heights of rows. Axes have no lines at the top and right. Two
     axes beside each other are below each other if the user's figure has no room for the usual ones, as are two by two;
-    `stacked` are ratios of their heights then.
-    Images of square pixels need the layout "compressed", as "constrained" cuts labels.
+    `stacked` are the ratios of their heights then. Images of square pixels need the layout "compressed", as
+    "constrained" cuts labels.
     """
     check_matplotlib()
     from matplotlib.axes import Axes
@@ -111,8 +111,8 @@ def grid_axes(
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=(width, height), layout=layout)
-        least = {(1, 2): _ROOM * usual, (2, 2): min(_STACKED, usual) * (layout == "constrained")}
-        if width < least.get((n_rows, n_columns), 0.0):
+        least = {(1, 2): _ROOM * usual, (2, 2): min(_STACKED, usual)}
+        if layout == "constrained" and width < least.get((n_rows, n_columns), 0.0):
             axes = figure.subplots(2 * n_rows, 1, squeeze=False, height_ratios=stacked)
         else:
             axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)

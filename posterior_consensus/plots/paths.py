@@ -205,7 +205,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     -----
     An increase left of the dotted line, the penalty weight 0.25, indicates partitions that differ by search noise or
     few draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus
-    the loss without a penalty.
+    the loss without a penalty. Of lines with equal losses, the lower ones are wider.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     grid[1].set(ylabel=increase, xlabel="penalty weight on disagreement")
     for ax in grid:
         ax.set_xlim(prices[0], prices[-1])
-        grammar.mark_limit(ax, EARLY, "an increase left of this is search noise" if ax is grid[0] else "", at=0.0)
+        grammar.mark_limit(ax, EARLY, "increase left of this: search noise" if ax is grid[0] else "", at=0.0)
     grammar.say(grid[0], _modes_in_words(path))
     if n_chains <= MOST_CHAINS:
         grammar.name_ends(grid[1])

@@ -13,6 +13,7 @@ from posterior_consensus.answers.contrast import Contrast
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
+    DIFFERENCES,
     NEUTRAL,
     as_cmap,
     check_matplotlib,
@@ -43,7 +44,7 @@ def plot_cluster_profiles(
     data: Any,
     partition: Any,
     *,
-    cmap: Any = "RdBu_r",
+    cmap: Any = DIFFERENCES,
     figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:

@@ -15,7 +15,16 @@ from posterior_consensus.ensemble.draws import PairSource, PartitionDraws
 from posterior_consensus.ensemble.items import Clusters, Items, name_or
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import MARK, NEUTRAL, SIMILARITIES, as_cmap, check_matplotlib, ink, ink_on
+from posterior_consensus.plots.colours import (
+    DIFFERENCES,
+    MARK,
+    NEUTRAL,
+    SIMILARITIES,
+    as_cmap,
+    check_matplotlib,
+    ink,
+    ink_on,
+)
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, check_order, label_along
 from posterior_consensus.results.display import counted_items, plural
@@ -219,9 +228,9 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
         ax.set_title(f"{words.chain} {draws.samples.chain[rows[0]]}", fontsize="medium", parse_math=False)
         ax.set(xticks=[], yticks=[])
         if marked:
-            (ring,) = ink_on(cmap(values[marked[0], [marked[1]]]))
-            look: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": ring}
-            ax.plot(marked, marked[::-1], "o", clip_on=False, **look)
+            for ring, width in (("#FFFFFF", 3.0), ("#222222", 1.2)):  # visible on dark and on pale pairs
+                look: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": ring}
+                ax.plot(marked, marked[::-1], "o", markeredgewidth=width, clip_on=False, **look)
         if along is not None:
             ax.set_xlabel(draws.items.dim)
             label_along(ax, "x", along, draws.items, at[in_row])
@@ -326,7 +335,7 @@ def plot_posterior_comparison(
     *,
     order: Any = "clusters",
     n_items: int = 12,
-    cmap: Any = "RdBu_r",
+    cmap: Any = DIFFERENCES,
     figsize: Size = None,
     axes: Any = None,
 ) -> Grid:

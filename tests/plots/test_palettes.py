@@ -4,10 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from colorspacious import cspace_convert
+from matplotlib import colormaps
 from matplotlib.colors import to_rgba, to_rgba_array
 
-from posterior_consensus.plots.colours import BARS, MARK, NOISE_GREY, OPEN, PRIOR, chain_colour
+from posterior_consensus.plots.colours import BARS, MARK, NOISE_GREY, OPEN, PRIOR, chain_colour, colours_of_scales
 from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.summary.report.still import _NEAR
 
 CHAINS = [chain_colour(k, 4) for k in range(4)]
 with plt.style.context("dark_background"):
@@ -59,3 +61,8 @@ def test_chains_are_visible_on_dark_bars():
         return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
 
     assert min((luminance(colour) + 0.05) / (luminance(over(0.0)) + 0.05) for colour in CHAINS_ON_DARK) > 3
+
+
+def test_no_colour_of_clusters_or_chains_is_inverted_with_those_of_matrices_on_dark_screens():
+    own = 255 * to_rgba_array([*COLOURS, *CHAINS, MARK, PRIOR, *colormaps["viridis"](np.arange(256))])[:, :3]
+    assert np.linalg.norm(own[:, np.newaxis] - colours_of_scales(), axis=-1).min() > _NEAR

@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 import posterior_consensus as pc
+from tests.catalogue.plots import PLOTS, drawn
 from tests.catalogue.posteriors import around, linked_records
 from tests.helpers import array, check_all, scored_pairs
 
@@ -106,6 +107,20 @@ def check_apart(figure, monkeypatch, fewest):
         if min(box.x1, place.x1) - max(box.x0, place.x0) > 0.5 and min(box.y1, place.y1) - max(box.y0, place.y0) > 0.5
     ]
     assert not over
+
+
+@pytest.mark.parametrize("name", sorted({*PLOTS} - {"traces"}))  # which has seven rows
+def test_texts_of_a_figure_as_narrow_as_a_column_are_legible_and_apart(name, monkeypatch):
+    check_apart(drawn(name, figsize=(3.5, 4.5))[0].figure, monkeypatch, 3)
+
+
+@pytest.mark.parametrize(("across", "font"), [(3.5, 7.5), (5.0, 10.0)])
+def test_a_figure_as_narrow_as_a_column_is_in_small_print(across, font):
+    ax = drawn("n_clusters", figsize=(across, 3.0))[0]
+    assert ax.xaxis.label.get_fontsize() == font == ax.title.get_fontsize()
+    ax.set_ylim(0, 5000)  # new ticks, after the style's end
+    ax.figure.draw_without_rendering()
+    assert {text.get_fontsize() for text in ax.get_yticklabels()} == {0.9 * font if font < 10 else font}
 
 
 @pytest.fixture(scope="module")

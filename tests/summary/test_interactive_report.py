@@ -280,11 +280,14 @@ def test_still_figures_of_dark_screens_keep_colours_and_turn_greys_and_similarit
     yellow = (221, 204, 119, 255)
     assert changed(30, 30, 30, 255) == (225, 225, 225, 255) and changed(*yellow) == yellow
     assert changed(255, 255, 255, 0)[3] == 0
-    navy, white = (8, 48, 107, 255), (247, 251, 255, 255)
-    assert min(changed(*navy)) > 100 and max(changed(*white)[:3]) < 10
+    navy, pink, white = (8, 48, 107, 255), (142, 1, 82, 255), (247, 251, 255, 255)
+    assert min(changed(*navy)) > 100 and min(changed(*pink)) > 100 and max(changed(*white)[:3]) < 10
     bar = Image.new("RGBA", (30, 30), yellow)
     bar.putpixel((15, 15), (30, 30, 30, 255))  # a word on it
-    assert still.for_dark_screens(bar).convert("RGBA").getpixel((15, 15)) == (30, 30, 30, 255)
+    bar.paste((189, 189, 189, 255), (0, 20, 30, 30))  # another area beside it
+    dark = still.for_dark_screens(bar).convert("RGBA")
+    assert dark.getpixel((15, 15)) == (30, 30, 30, 255)
+    assert {dark.getpixel((15, y)) for y in range(20, 30)} == {(66, 66, 66, 255)}
 
 
 def test_findings_name_no_function(summary):

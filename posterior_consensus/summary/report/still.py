@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy.ndimage import uniform_filter
+from scipy.ndimage import binary_opening, uniform_filter
 from scipy.spatial import KDTree
 
 from posterior_consensus.answers.cluster_stability import SHOWN, ClusterStability
@@ -21,7 +21,7 @@ from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.layers.stability import LayerStability
-from posterior_consensus.plots.colours import scale_of_similarities
+from posterior_consensus.plots.colours import colours_of_scales
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws import plot_traces
 from posterior_consensus.plots.four_panels import four_panels, link_panels
@@ -77,8 +77,10 @@ _HEADINGS = {  # of columns whose name is no heading
 _WIDE = 30  # letters of the longest words of all columns of a table, from which it is wider than a phone
 _DPI = 130  # of figures as images
 _BYTES = np.array([1 << 16, 1 << 8, 1])  # of the number of a colour
-_NEAR = 8  # distance of a colour from the scale of similarities, of which edges are mixtures
+_NEAR = 8  # distance of a colour from the scales of similarities and of differences, of which edges are mixtures
 _AROUND = 9  # pixels of the square that shows whether words are on a colour
+_PALE = 180  # least lightness of white and of pale grey areas, which are no words
+_STROKE = 3  # pixels, more than the width of a letter's lines
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
@@ -245,20 +247,22 @@ def _in_base64(image: Any) -> str:
 
 
 def for_dark_screens(image: Any) -> Any:
-    """Image for a dark background: similarities are inverted in lightness, and greys unless they are on a colour."""
+    """Image for a dark background: colours of matrices are inverted in lightness, and greys unless on a colour."""
     from PIL import Image
 
     values = np.asarray(image).copy()
     colour = values[..., :3].astype(np.int32)
     codes, at = np.unique(colour @ _BYTES, return_inverse=True)
-    apart, _ = KDTree(scale_of_similarities()).query(codes[:, np.newaxis] // _BYTES % 256)
-    of_scale = (apart < _NEAR)[at].reshape(*colour.shape[:2], 1)
+    apart, _ = KDTree(colours_of_scales()).query(codes[:, np.newaxis] // _BYTES % 256)
+    areas = np.ones((_STROKE, _STROKE))  # white words on a colour are no areas
+    of_scale = binary_opening((apart < _NEAR)[at].reshape(colour.shape[:2]), areas)[..., np.newaxis]
     lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
     inverted = 255 - np.where(of_scale, lightest + darkest - colour, colour)
     share = np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255)
     coloured = (share < 0.5) & (values[..., 3:] == 255) & ~of_scale
-    of_page = (values[..., 3:] == 0) | (darkest == 255) | of_scale
-    near, away = (uniform_filter(one[..., 0].astype(np.float32), _AROUND) for one in (coloured, of_page))
+    of_page = (values[..., 3:] == 0) | ((darkest >= _PALE) & (lightest - darkest <= _NEAR)) | of_scale
+    empty = binary_opening(of_page[..., 0], areas)
+    near, away = (uniform_filter(one.astype(np.float32), _AROUND) for one in (coloured[..., 0], empty))
     share = np.where(of_scale, 1.0, np.where((near > 4 * away)[..., np.newaxis], 0.0, share))
     values[..., :3] = np.rint(share * inverted + (1.0 - share) * colour)
     return Image.fromarray(values).quantize(method=Image.Quantize.FASTOCTREE)
