@@ -6,21 +6,22 @@
 import io
 import re
 
-import numpy as np
-
 import posterior_consensus as pc
+from benchmarks._data import dpmm
 from benchmarks._runner import ROOT, used
+from benchmarks.linked import centroid_linkage
 from posterior_consensus.summary.references import bibtex
 from tests.helpers import example
 
 PAPER = ROOT / "paper"
-POSTERIORS = {
-    "galaxies": "82 galaxies",
-    "iris": "30 irises",
-    "nile": "100 years of the Nile",
-    "two_answers": "96 simulated plants",
-    "block_model": "200 nodes of a network",
-    "records": "498 records",
+POSTERIORS = {  # and the side of a point that its name is on
+    "galaxies": ("galaxies", "left"),
+    "iris": ("irises", "right"),
+    "nile": ("years of the Nile", "right"),
+    "two_answers": ("simulated plants", "right"),
+    "block_model": ("network", "left"),
+    "records": ("records", "left"),
+    "dpmm": ("simulated mixture", "left"),  # of the tests
 }
 WIDTH, FONT = 5.5, 7.0  # inches between the margins of the journal's page, and points of the smallest text
 QUIET = {"progressbar": False}
@@ -42,7 +43,7 @@ def tables(smallest, write):
 def bounds(names):
     """Expected loss of the consensus, the least that any partition can have, and what lies between them."""
     for name in names:
-        draws = pc.as_partition_draws(pc.load_example(name))
+        draws = pc.as_partition_draws(dpmm() if name == "dpmm" else pc.load_example(name))
         if name == "block_model":  # whose draws begin with the first sweep
             draws = draws.take(pc.diagnostics.sequential_distances(draws).kept)
         for loss in ("vi", "binder"):
@@ -64,14 +65,15 @@ def bounds(names):
 def resolutions():
     """How far the runs of each resolution agree, between 0 by chance and 1."""
     runs = pc.as_runs(pc.load_example("cells"), "leiden_*", groups="leiden_{}_*")
-    table = pc.compare_layers(runs, **SEEDED).to_dataframe()
-    for resolution, row in table.iterrows():
+    found = pc.compare_layers(runs, **SEEDED)
+    for resolution, row in found.to_dataframe().iterrows():
         yield {
             "resolution": str(resolution),
             "runs": int(row["n_runs"]),
             "clusters": int(row["n_clusters"]),
             "stability": f"{row['stability']:.4f}",
             "error": f"{row['stability_error']:.4f}",
+            "shortlist": "yes" if resolution in found.shortlist else "",
         }
 
 
@@ -86,9 +88,15 @@ def scored_pairs():
     left, right = (names.get_indexer(table[f"unique_id_{side}"]) for side in "lr")
     scored = (left, right, table["match_probability"].to_numpy())
     best = pc.consensus_partition(pairs, loss="binder", **SEEDED)
-    for said in ("connected components", "best links", "average linkage", "consensus"):
-        method = said.replace(" ", "_")
-        labels = best.labels if said == "consensus" else getattr(example("linkage"), method)(len(names), *scored)
+    linked = example("linkage")
+    methods = {
+        "connected components": linked.connected_components(len(names), *scored),
+        "best links": linked.best_links(len(names), *scored),
+        "centroid linkage": centroid_linkage(len(names), *scored, 0.5),
+        "average linkage": linked.average_linkage(len(names), *scored),
+        "consensus": best.labels,
+    }
+    for said, labels in methods.items():
         loss = float(pc.expected_loss(pairs, labels, loss="binder")["expected_loss"])
         proven = f"{best.info.n_proven} of {best.info.n_components}" if said == "consensus" else ""
         yield {
@@ -111,21 +119,36 @@ def draw_new(of_bounds, of_resolutions, of_pairs):
     figure = Figure((WIDTH, 3.7), layout="constrained")
     axes = figure.subplot_mosaic([["a", "b"], ["c", "c"]], height_ratios=(1.3, 1))
 
-    shown = [row for row in of_bounds if row["loss"] == "vi" and row["status"] == "optimal"][::-1]
-    seconds = [row["CPU seconds"] for row in shown]
-    axes["a"].barh([POSTERIORS[row["posterior"]] for row in shown], seconds, height=0.6, color="#4477AA")
-    axes["a"].set(xlabel="CPU time to prove the\nminimum of VI (s)", xscale="log", xlim=(0.01, 10))
+    blue, red, grey = "#4477AA", "#C1272D", "#BBBBBB"
+    for row in (row for row in of_bounds if row["loss"] == "vi"):
+        is_proven = row["status"] == "optimal"
+        at = int(row["items x draws"].split()[0].replace(",", "")), row["CPU seconds"]
+        axes["a"].plot(*at, "o", color=blue, markerfacecolor=blue if is_proven else "none", markersize=4)
+        name, side = POSTERIORS[row["posterior"]]
+        left = f"{row['optimality gap']} left after {row['CPU seconds']:.0f} s"
+        said = name if is_proven else f"{name}:\n{left}"
+        beside = {"xytext": (5 if side == "right" else -5, 0), "textcoords": "offset points"}
+        axes["a"].annotate(said, at, ha="left" if side == "right" else "right", va="center", fontsize=FONT, **beside)
+    axes["a"].set(xscale="log", yscale="log", xlim=(20, 1500), ylim=(0.008, 150))
+    axes["a"].set(xlabel="number of items", ylabel="CPU time of the proof (s)")
+    axes["a"].set_xticks([30, 100, 300, 1000], ["30", "100", "300", "1,000"])
+    axes["a"].set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
+    axes["a"].minorticks_off()
 
-    resolution, stability, error = (
-        np.array([float(row[key]) for row in of_resolutions]) for key in ("resolution", "stability", "error")
-    )
-    to_ends = 2 * error, np.minimum(2 * error, 1 - stability)  # stability is 1 at most
-    axes["b"].errorbar(resolution, stability, to_ends, fmt="o", color="#4477AA", markersize=4, linewidth=1, capsize=2)
+    for row in of_resolutions:
+        resolution, stability, error = (float(row[key]) for key in ("resolution", "stability", "error"))
+        lowest, to_top = stability - 2 * error, min(2 * error, 1 - stability)  # stability is 1 at most
+        colour = blue if row["shortlist"] else grey
+        ends = [[2 * error], [to_top]]
+        axes["b"].errorbar(resolution, stability, ends, fmt="o", color=colour, markersize=4, linewidth=1, capsize=2)
+        if row["shortlist"]:
+            said = f"{row['resolution']}: {row['clusters']} clusters"
+            axes["b"].annotate(said, (resolution, lowest), (5, 0), textcoords="offset points", fontsize=FONT)
     axes["b"].set(xlabel="resolution of Leiden", ylabel="stability of 20 runs")
 
     shown = of_pairs[::-1]
     wrong = [float(row["expected wrong pairs"]) for row in shown]
-    colours = ["#C1272D" if row["method"] == "consensus" else "#BBBBBB" for row in shown]
+    colours = [red if row["method"] == "consensus" else grey for row in shown]
     bars = axes["c"].barh([row["method"] for row in shown], wrong, height=0.6, color=colours)
     said = [f"{row['expected wrong pairs']} (F1 {row['F1 of pairs']})" for row in shown]
     axes["c"].bar_label(bars, said, fontsize=FONT, padding=2)
