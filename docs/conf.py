@@ -56,7 +56,24 @@ def examples():
             question, words, *_ = ast.get_docstring(part).split("\n\n")
             code = "\n".join([*needed, "", body])
             found[part.name] = {"code": code, "question": question, "alt": words.replace("\n", " ")}
+            found[part.name]["call"] = call_of(part.body)
     return found
+
+
+def call_of(body):
+    """The call that makes a figure, without arguments and with the calls in place of the names of their results."""
+    made = {ast.unparse(part.targets[0]): part.value for part in body if isinstance(part, ast.Assign)}
+
+    def words(node):
+        match node:
+            case ast.Call():
+                return words(node.func) + ("(...)" if node.args or node.keywords else "()")
+            case ast.Attribute():
+                return f"{words(node.value)}.{node.attr}"
+            case ast.Name(id=name):
+                return words(made[name]) if name in made else name
+
+    return words(body[-1].value).partition(".set_")[0]
 
 
 FIGURES = examples()
@@ -157,7 +174,7 @@ class Figures(SphinxDirective):
     def run(self):
         self.env.note_dependency(str(HERE / "gallery.py"))
         drawn = Path(self.env.app.doctreedir).parent / "plot_directive" / "api" / "generated"  # read before this page
-        cards = ["::::{grid} 1 2 2 2", ":gutter: 3"]
+        cards = ["::::{grid} 1 2 2 3", ":gutter: 2"]
         for name in self.content:
             owner = attrgetter(name)(posterior_consensus)
             figure = FIGURES[owner.__name__]
@@ -169,7 +186,7 @@ class Figures(SphinxDirective):
             ]
             image = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.small.png"
             cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {figure['alt']}", "```"]
-            cards += ["", f"`{owner.__name__}`", ":::"]
+            cards += ["", f"`{figure['call']}`", ":::"]
         return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
 
 
@@ -243,6 +260,19 @@ def link_sources(app, page, template, context, doctree):
         context["get_edit_provider_and_url"] = lambda: (provider, url)
 
 
+def fold_reference(app, page, template, context, doctree):
+    """List the many names of the reference on its own pages; elsewhere a click unfolds them."""
+    make_tree = context["generate_toctree_html"]
+
+    def tree(**options):
+        made = make_tree(**options)
+        for names in made.select('li:not(.current) > a[href$="api/index.html"] ~ details'):
+            names.attrs.pop("open", None)
+        return made
+
+    context["generate_toctree_html"] = tree
+
+
 def write_reports(app, error):
     """Write the reports that the landing page links, beside the pages."""
     if error is None and app.builder.format == "html":
@@ -269,6 +299,7 @@ def setup(app):
     app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
     app.connect("doctree-read", suit_phones)
     app.connect("missing-reference", link_by_name)
+    app.connect("html-page-context", fold_reference, priority=501)  # once the theme has made its functions
     if repository:
         app.connect("html-page-context", link_sources, priority=501)  # the theme then makes its buttons
     app.connect("build-finished", write_reports)
