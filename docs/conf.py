@@ -236,6 +236,11 @@ def link_tutorials(app, page, source):
     source[0] = source[0].replace("../examples/", "tutorials/")
 
 
+def hide_signature_of_results(app, what, name, obj, options, signature, returns):
+    """Functions make results, no reader does."""
+    return ("", "") if what == "class" and name.startswith("posterior_consensus.results.") else None
+
+
 def link_by_name(app, env, node, contnode):
     """Link a public name that a docstring of another module mentions: it is public in one place."""
     python = env.domains.python_domain
@@ -296,6 +301,7 @@ def setup(app):
     app.add_directive("figures", Figures)
     app.connect("source-read", put_version)
     app.connect("source-read", link_tutorials)
+    app.connect("autodoc-process-signature", hide_signature_of_results)
     app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
     app.connect("doctree-read", suit_phones)
     app.connect("missing-reference", link_by_name)

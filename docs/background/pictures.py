@@ -123,7 +123,7 @@ def convergence():
     for y, chain in enumerate(states):
         ax.bar(np.arange(80), 0.7, 1.0, bottom=y - 0.35, color=COLOURS[chain])
         ax.text(81, y, f"b with c: {np.mean(chain):.0%}", va="center")
-    ax.set(yticks=[0, 1], yticklabels=["chain 0", "chain 1"], xlabel="draw", xlim=(-0.5, 100), ylim=(1.5, -0.5))
+    ax.set(yticks=[0, 1], yticklabels=["chain 0", "chain 1"], xlabel="draw", xlim=(-0.5, 79.5), ylim=(1.5, -0.5))
     for k, name in enumerate(("ab|cd", "abc|d")):
         ax.bar(0, 0, color=COLOURS[k], label=name)
     ax.legend(ncols=2, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)

@@ -76,10 +76,8 @@ def audit(
 
     Most strata of scored pairs apart have no match among their answers. A posterior of their shares uses the scores:
     each is divided into three by score, and the share of a part has a Beta distribution whose mean is that of
-    expit(a + b logit(p)) over its pairs, and whose smaller parameter is c. Before the answers, a has the standard
-    deviation 2 and log(b) 0.7, both around calibrated scores, and c is 0.3, 1 or 3. Recall and its interval are the
-    median and quantiles of 4,000 draws, with a normal number of matches joined. Strata without a score have Beta
-    distributions of their own.
+    expit(a + b logit(p)) over its pairs. Before the answers, a and b are around calibrated scores. Recall and its
+    interval are the median and quantiles of its draws. Strata without a score have Beta distributions of their own.
 
     In ten families of scores, calibrated or not, intervals of precision held in 0.91 to 1.00 of 1,000 audits, and those
     of recall in 0.92 to 0.99: least where a tenth of the matches scored below 0.01, among many pairs that were none.

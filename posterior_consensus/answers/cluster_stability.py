@@ -154,9 +154,9 @@ def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:
         J(C, D) = n(C and D) / n(C or D),    J_t(C) = max_k J(C, D_k).
 
     A draw has the cluster if J_t(C) > 3/4; Hennig calls it recovered then [1]_. The cluster is split if no D_k has more
-    than 3/4 of its items. Then J_t(C) <= 3/4: a draw that has a cluster does not split it. In the other draws, a
-    cluster D_k has nearly all of C, and many other items. Two clusters C and C' are one if a D_k has more than half of
-    the items of each. A cluster remains found if it is one with a much smaller cluster.
+    than 3/4 of its items. Then J_t(C) <= 3/4: a draw that has a cluster does not split it. In the other draws, some D_k
+    has more than 3/4 of C, but too many other items, or too few of C, to count as it. Two clusters C and C' are one if
+    a D_k has more than half of the items of each. A cluster remains found if it is one with a much smaller cluster.
 
     `found`, `jaccard`, `joined` and `split` are means over the draws, with their weights. Errors are those of
     probabilities near 0 and 1, :meth:`Samples.probability_errors`, with the effective sample size of J_t(C). They treat

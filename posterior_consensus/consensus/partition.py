@@ -161,27 +161,28 @@ def consensus_partition(
     the labels for every method. The partition minimizes it over the same draws, so the reported value is slightly too
     low. For very noisy draws, the optimal partition under VI can be one cluster.
 
-    Greedy search starts from up to ``n_starts`` random orders of the items (16, fewer beyond 3.75 million labels) and
-    from ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends once
+    **Greedy search** starts from up to ``n_starts`` random orders of the items (16, fewer beyond 3.75 million labels)
+    and from ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends once
     ``n_agree`` (3) runs reached the same minimum, which is an indication and no proof of the optimum, or after
     ``seconds``. Restarts from random changes follow (``n_perturbations``). Neither ``n_jobs``, the number of threads,
     nor a repeated call changes the result. Ctrl-C ends the search with a warning and the best partition so far. `info`
-    records the runs. From 2^22 labels or 131,072 items on, the search uses a sample, `info.sample`.
+    records the runs. From 131,072 items on, from 2^22 labels of at least 32,768 items on, or if the labels exceed the
+    memory budget, the search uses a sample, `info.sample`; not so if clusters are many and small.
 
-    Scored pairs are searched by component: items are connected if their similarity exceeds the pair threshold tau, and
-    some optimum has no cluster across components. Components of up to 14 items are solved by comparing all their
+    **Scored pairs** are searched by component: items are connected if their similarity exceeds the pair threshold tau,
+    and some optimum has no cluster across components. Components of up to 14 items are solved by comparing all their
     partitions, larger ones are searched and bounded. The lower bound is the sum of their bounds, and `info` says which
     are not proven. `must_link`, `cannot_link`, `max_per_source` and `max_cluster_size` hold; the bound of large
     components does not know the last, so that their proofs are rarer. Draws of many small clusters, as of linked
     records, are searched by component too, under Binder's loss without `n_clusters`, at any number of items.
 
-    With Binder's loss and at most 5,000 items, other results have a lower bound of the minimum expected loss over all
-    partitions too, and the optimality gap, but not after a search that was stopped, or that took more than half of
-    ``seconds``.
+    **Bound.** With Binder's loss and at most 5,000 items, other results have a lower bound of the minimum expected loss
+    over all partitions too, and the optimality gap, but not after a search that was stopped, or that took more than
+    half of ``seconds``.
 
-    Of runs with noise, "greedy", "enumeration" and "best_draw" report items as noise, under "ballet" by default. Items
-    that more than half of the runs call noise are. Beyond 5,000 other items, the search uses 4,096 of them. With other
-    methods the default is "vi".
+    **Noise.** Of runs with noise, "greedy", "enumeration" and "best_draw" report items as noise, under "ballet" by
+    default. Items that more than half of the runs call noise are. Beyond 5,000 other items, the search uses 4,096 of
+    them. With other methods the default is "vi".
 
     The pages on search and on bounds describe the algorithms, and ``help(METHODS[name].function)`` each method.
 

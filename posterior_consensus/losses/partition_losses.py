@@ -144,11 +144,11 @@ def ballet(noise: float = 1.0, *, a: float = 1.0) -> NoiseLoss:
 
     Notes
     -----
-    With S the items in clusters in the partition, T those in clusters in the run, and m = `noise`,
+    Let S be the items in clusters in the partition, T those in clusters in the run, and m = `noise`. R is the number of
+    pairs in S and T that only the run co-clusters, P of those that only the partition co-clusters, and D the number of
+    items in exactly one of S and T:
 
-        L = (2 / n^2) [a #(pairs in S and T that only the run co-clusters)
-                       + (2 - a) #(pairs in S and T that only the partition co-clusters)
-                       + m (n - 1) #(items in exactly one of S and T)].
+        L = (2 / n^2) [a R + (2 - a) P + m (n - 1) D].
 
     This is the loss of [1]_ in the unit of :func:`binder`. It is a metric if a = 1 and m >= 1/2: it is then a sum over
     pairs of a metric on what a partition says of the pair. With m < 1/2, separating an item would cost more than

@@ -32,6 +32,8 @@ from posterior_consensus.summary.record import SummaryRecord
 class Summary(SummaryRecord):
     """All results to report for a posterior of partitions, returned by :func:`summarize`.
 
+    Most used are ``labels``, ``items``, ``clusters``, ``plot()``, ``to_html()`` and ``methods_text()``.
+
     Attributes
     ----------
     source : str
@@ -54,9 +56,9 @@ class Summary(SummaryRecord):
         `partition` was not requested and has a posterior probability below 5%, and time is left. Its clusters are named
         like the clusters of `partition` matched to them, other clusters get new names.
     modes : Particles or None
-        Modes under the ball's loss: one partition, or one for each of two or three modes. The search uses
-        about 500 draws, evenly spaced in each chain or in the cumulative weights, and a sample of the items if there
-        are many. :func:`particles` searches longer, on all draws. None if not requested, or if no time was left.
+        Modes under the ball's loss: one partition, or one for each of two or three modes. Above 150,000 labels the
+        search uses 300 items, and above a million labels of these fewer draws, ``modes.n_draws_searched``.
+        :func:`particles` searches longer, on all draws. None if not requested, or if no time was left.
     observed : xarray.DataArray or None
         Data of the items, of shape (n_items,) or (n_items, n_features), if the posterior has them.
     seconds : dict of str to float
