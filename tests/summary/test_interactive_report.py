@@ -257,11 +257,11 @@ def test_what_moves_is_not_printed(written):
 def test_items_are_listed_by_margin_without_columns_of_one_value(summary):
     rows = still.uncertain(summary)
     assert rows["margin"].dropna().is_monotonic_increasing
-    table = pd.DataFrame({"cluster": [2, 2], "nearest_similarity": [0.25, 0.5], "found_mcse": [0.125, 0.125]})
+    table = pd.DataFrame({"nearest_similarity": [0.25, 0.5, 0.75]}).assign(cluster=2, found_mcse=0.125, exact=True)
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", still.table_as_html(table)))
     assert "similarity to nearest" in text and "_" not in text
-    assert text.endswith("In all rows, cluster is 2 and MCSE of found is 0.12. ")
-    assert "In all rows" not in still.table_as_html(table.head(1))
+    assert text.endswith("All rows are exact. In all rows, cluster is 2 and MCSE of found is 0.12. ")
+    assert "In all rows" not in still.table_as_html(table.head(2))
 
 
 def test_cells_of_a_wide_table_have_their_headings():

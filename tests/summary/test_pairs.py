@@ -349,7 +349,7 @@ def test_the_report_begins_with_what_is_not_proven(undrawn, tmp_path):
     titles = re.findall(r"<summary>(\d records.*?)</summary>", text)
     assert titles[0].startswith("2 records in 1 cluster, not proven optimal: 7, 8") and len(titles) == 2
     # Green says that chains agree, and there are none.
-    assert all(page.count('<p class="verdict">') == 1 for page in (text, page_of(found, tmp_path)))
+    assert all(page.count('<div class="verdict">') == 1 for page in (text, page_of(found, tmp_path)))
 
 
 def test_the_report_of_many_components_stays_small(monkeypatch, undrawn, tmp_path):

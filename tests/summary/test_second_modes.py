@@ -108,7 +108,7 @@ def test_the_finding_gives_the_reason_of_the_line(independent, monkeypatch):
 
 def test_the_report_shows_the_modes(two, still, tmp_path):
     page = two.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
-    section = page[page.index(">Further answers</h2>") :]
+    section = page[page.index(">Modes</h2>") :]
     assert "of the second mode" in page and section.index("<table") < section.index("The partitions of the modes")
 
 

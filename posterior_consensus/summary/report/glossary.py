@@ -120,7 +120,7 @@ _OF_PAIRS = (
     Term("recall", "The share of matches among scored pairs that are within clusters.", "recall"),
     Term(
         "increase",
-        "How much the smallest expected loss rises if the pair is decided the other way; not `exact`: an upper bound.",
+        "Increase of the smallest expected loss if the pair is decided the other way; not `exact`: an upper bound.",
         "increase",
     ),
     Term("expected loss", "The expected costs of pairs joined wrongly and of matches missed.", "expected"),

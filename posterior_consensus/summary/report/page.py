@@ -16,7 +16,7 @@ from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
 from posterior_consensus.results.words import Words
 from posterior_consensus.summary.about_draws import headline
-from posterior_consensus.summary.claims import Claim, HasClaims
+from posterior_consensus.summary.claims import PROVEN, Claim, HasClaims
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.glossary import glossary
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
@@ -36,10 +36,10 @@ from posterior_consensus.summary.report.still import (
 
 _METHODS, _EXPLORE, TIME = "For the section on methods", "Explore", "Time"
 _ON_SCREEN = {_EXPLORE, TIME}  # sections that are not printed
-_TOPICS = {  # of the findings by section; those on the chains begin the page, and all others are further answers
+_TOPICS = {  # of the findings by section; those on the chains begin the page, and all others are on the partition
     "chains": {"draws", "missing", "more_draws", "new_runs", "rough_error"},
-    "partition": {"sizes", "number", "found", "joined", "split", "links", "ball", "expected_loss", "optimality"},
     "items": {"noise", "misplaced"},
+    "modes": {"groups"},
     "left out": {"omissions"},
 }
 _LEAST = 0.5  # expected items above which a flow is listed
@@ -101,9 +101,16 @@ def findings_as_html(claims: Iterable[Claim]) -> str:
     return f"<ul>{said}</ul>" if said else ""
 
 
-def _verdict(claim: Claim, status: str) -> str:
-    """The verdict on chains or runs, in the colour of their status."""
-    return f'<p class="verdict {status}">{display.coded(" ".join(claim.with_advice))}</p>'
+def _verdict(claim: Claim, status: str, below: str = "") -> str:
+    """The verdict on chains or runs, in the colour of their status, and what follows in the box."""
+    return f'<div class="verdict {status}"><p>{display.coded(" ".join(claim.with_advice))}</p>{below}</div>'
+
+
+def _in_short(claims: Mapping[str, Claim]) -> str:
+    """What the box on top says of the partition: uncertain items, where clusters are found, and if it is proven."""
+    said = [f"{one.name}: {one.line.partition(';')[0]}" for one in (claims["misplaced"], claims["found"]) if one.line]
+    said.append(f"optimality: {'proven' if claims['optimality'].status == PROVEN else 'not proven'}")
+    return f"<p>{display.coded(' '.join(f'{display.capitalized(one)}.' for one in said))}</p>"
 
 
 def methods_as_html(summary: HasClaims) -> str:
@@ -128,18 +135,19 @@ def page(summary: SummaryRecord, y: Any = None, *, progressbar: bool) -> str:
     With `y`, data that did not form the clusters, a section says what differs between them.
     """
     words, claims = summary.words, dict(summary._claims())
-    verdict = _verdict(claims.pop("chains"), summary.diagnosis.status)
+    status = summary.diagnosis.status
+    verdict = _verdict(claims.pop("chains"), status, _in_short(claims) if status != "disagree" else "")
     known = {topic for topics in _TOPICS.values() for topic in topics}
     of_topics = {
         name: findings_as_html(claims[topic] for topic in claims if topic in topics) for name, topics in _TOPICS.items()
     }
-    further = findings_as_html(claim for topic, claim in claims.items() if topic not in known)
+    others = findings_as_html(claim for topic, claim in claims.items() if topic not in known)
     sections = {
-        "Partition": of_topics["partition"] + of_partition(summary),
+        "Partition": others + of_partition(summary),
         "Items": of_topics["items"] + of_items(summary),
         **of_contrast(summary, y),
         display.capitalized(words.either("chains", "runs")): of_topics["chains"] + of_chains(summary),
-        "Further answers": further + of_modes(summary),
+        display.capitalized(f"{words.mode}s"): of_topics["modes"] + of_modes(summary),
         "What was left out": of_topics["left out"],
         _METHODS: methods_as_html(summary),
         **_interactive(words, payload_of, summary, progressbar=progressbar),

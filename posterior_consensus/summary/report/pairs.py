@@ -39,7 +39,7 @@ _LONGEST = 18  # characters of a name in a picture
 def pairs_page(summary: PairsRecord) -> str:
     """The report of scored pairs."""
     claims = claims_of(summary)
-    verdict = [*claims.pop("precision").with_advice, *claims.pop("optimality").with_advice]
+    verdict = findings_as_html(claims.pop(topic) for topic in ("precision", "optimality", "review"))
     title = f"{counted(summary.pairs.n_items, 'record')} in {counted(summary.n_clusters, 'cluster')}"
     first = [display.capitalized(f"{one.name}: {one.line}.") for one in (claims["scored"], claims["threshold"])]
     panel = _AGAINST if summary.curve is None else _CURVE
@@ -51,7 +51,7 @@ def pairs_page(summary: PairsRecord) -> str:
         "For the section on methods": methods_as_html(summary),
         TIME: folded("Seconds of each step", table_as_html(pd.DataFrame({"seconds": summary.seconds}))),
     }
-    top = f'<p class="verdict">{display.coded(" ".join(verdict))}</p>'
+    top = f'<div class="verdict">{verdict}</div>'
     top += figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel))
     return whole_page(
         title, top, " ".join(first), summary.seed, {name: body for name, body in sections.items() if body}, None

@@ -43,8 +43,8 @@ from posterior_consensus.summary.record import SummaryRecord
 
 _MOST_LISTED = 20_000  # items listed by name
 _PANELS = (
-    "a: {similarity} matrix, the clusters outlined. b: NUMBER. c: the partition and the bounds of its {ball}. d: mean "
-    "{similarity} of each item {to} the rest of its cluster (bars), and {to} the nearest other one."
+    "a: {similarity} matrix, the clusters outlined. b: NUMBER. c: the partition, and {draws} that bound its {ball}. "
+    "d: mean {similarity} of each item {to} the rest of its cluster (bars), and {to} the nearest other one."
 )
 _NUMBER = "number of clusters, by {chain}"
 _SIZES = "sizes of the clusters, the largest first; all {draws} have the same number of clusters"
@@ -74,6 +74,7 @@ _HEADINGS = {  # of columns whose name is no heading
     "p_value": "p-value",
     "ari": "adjusted Rand index",
 }
+_FEW = 2  # rows of a table that keeps all columns
 _WIDE = 30  # letters of the longest words of all columns of a table, from which it is wider than a phone
 _DPI = 130  # of figures as images
 _BYTES = np.array([1 << 16, 1 << 8, 1])  # of the number of a colour
@@ -269,16 +270,19 @@ def for_dark_screens(image: Any) -> Any:
 
 
 def table_as_html(frame: pd.DataFrame, words: Words = DRAWS) -> str:
-    """Return a table as HTML, with headings for people, and columns of one value, if there are several rows, below."""
+    """Return a table as HTML, with headings for people, and columns of one value, if rows are many, below."""
     named = frame.set_axis([_heading(str(name), words) for name in frame.columns], axis="columns")
-    same = np.array([len(named) > 1 and named.iloc[:, k].nunique(dropna=False) == 1 for k in range(named.shape[1])])
+    same = np.array([len(named) > _FEW and named.iloc[:, k].nunique(dropna=False) == 1 for k in range(named.shape[1])])
     same &= not same.all()
     note = ""
     if same.any():
         alike = display.with_decimals(named.loc[:, same].dropna(axis="columns").head(1), "-", ",").iloc[0]
         if len(alike):
-            below = display.joined([f"{name} is {value}" for name, value in alike.items()])
-            note = f"<p>In all rows, {html.escape(below)}.</p>"
+            flags = {name: value for name, value in alike.items() if isinstance(value, bool | np.bool_)}
+            said = [f"{'All' if value else 'No'} rows are {name}." for name, value in flags.items()]
+            if others := [f"{name} is {value}" for name, value in alike.items() if name not in flags]:
+                said.append(f"In all rows, {display.joined(others)}.")
+            note = f"<p>{html.escape(' '.join(said))}</p>"
     shown = named.loc[:, ~same].copy()
     if shown.index.nlevels == 1:
         shown.columns.name, shown.index.name = shown.index.name, None  # its name is beside those of the columns
