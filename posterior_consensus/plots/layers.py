@@ -460,7 +460,7 @@ def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
     colours = [np.where(is_noise[own], NUMBER_OF_NOISE, own) for own in numbers]
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [on_page(_FAINT) + _SURE * 0.66] * len(tables))
-    ax.set_ylabel(counted_items(labels.shape[1], str(partitions.labels.dims[1])))
+    ax.set_ylabel(counted_items(labels.shape[1], partitions.labels.dims[1]))
     _scale(ax, height)
     if is_noise.any():
         grammar.add_legend(ax, [grammar.point(NOISE, "s", NOISE_GREY)])
