@@ -49,6 +49,7 @@ _Columns = tuple[list[str], list[Labels], list[list[str]], list[Integers]]
 
 OUTLINE = 0.8  # points, of bands that may be empty
 _VISIBLE = 3.0  # points of a band whose outline does not hide it
+_LETTER = 0.6  # of the font's size: width of a character
 _LINE = 1.2  # of the font's size: height of a line
 _BLOCK = 0.09  # width of a cluster, with columns 1 apart
 _LOWEST = 8.0  # points of a cluster with its name inside
@@ -146,7 +147,7 @@ def _say_changes(ax: Axes, names: list[str], numbers: list[Integers], dim: str) 
     notes = [f"{number:,} change" for number in changing]
     captions, room = [tick.get_text().split("\n") for tick in ax.get_xticklabels()], extent(ax)[0] / len(names)
     longest = max(len(line) for lines in captions for line in lines)
-    if CHARACTER * max(map(len, notes)) < extent(ax)[0] / len(notes):
+    if _LETTER * font_of_names() * max(map(len, notes)) < extent(ax)[0] / len(notes):
         ax.set_xticks(np.arange(len(notes)) + 0.5, notes, minor=True, fontsize="small")
         beside = CHARACTER * (longest + max(map(len, notes)) + 2) < room
         below = 0.0 if beside else _LINE * font_of_names() * max(map(len, captions))

@@ -56,7 +56,7 @@ def plot_experts(views: ExpertViews, *, prob: float = 0.9, figsize: Size = None,
     of_expert, weight = views.expert_view.values, views.expert_weight.values
     sure = views.informative.values
     order = np.lexsort((-weight, of_expert, ~sure))
-    ax = new_axes(ax, figsize, 6.2, 1.4 + 0.28 * len(order))
+    ax = new_axes(ax, figsize, 6.2, 2.0 + 0.28 * len(order))
     for measure, (marker, aside) in _MEASURES.items():
         means, ends = getattr(views, measure).values, intervals[measure].values
         for row, expert in enumerate(order):

@@ -96,9 +96,7 @@ def plot_n_clusters(
     colours = [BARS if known else (BARS, on_page(_OUTSIDE)) for known in inside]
     label = f"all {words.chains if draws.samples.series else words.draws}"
     bars = ax.bar(numbers, shares, width=0.8, color=colours).patches
-    bars[int(inside.argmax())].set_label(label if inside.all() else f"{label}: central 90%")
-    if not inside.all():
-        bars[int(inside.argmin())].set_label(f"{label}: outside")
+    bars[int(inside.argmax())].set_label(label)
     chains, n_chains = draws.samples.chains, len(draws.samples.chains)
     labels = chain_labels(draws.samples.chain_names, f"each {words.chain}", words.chain)
     for k, rows in enumerate(chains if n_chains > 1 and fewest < most else []):
@@ -120,7 +118,8 @@ def plot_n_clusters(
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # so that integers have ticks
     frame.tick_integers(ax.xaxis)
-    ax.set(xlabel="number of clusters", ylabel=words.on_axis if prior is None else words.probability)
+    note = "" if inside.all() else "\n(darker: central 90% interval)"
+    ax.set(xlabel=f"number of clusters{note}", ylabel=words.on_axis if prior is None else words.probability)
     grammar.say(ax, _numbers_in_words(draws, None if partition is None else clusters))
     entries = [one for one in (*ax.lines, *bars) if not str(one.get_label()).startswith(("_", "partition"))]
     if len(entries) > 1:
