@@ -136,7 +136,7 @@ def test_items_below_the_limit_are_named():
     draws = np.tile(np.repeat([0, 1], 5), (10, 1))
     draws[:6, 4] = 1
     ax = pc.item_uncertainty(draws, np.repeat([0, 1], 5)).plot()
-    said = "1 of 10 items has a mean similarity below 0.5: 4 (nearer to cluster 1)"
+    said = "1 of 10 items has a mean similarity to own cluster below 0.5: 4 (nearer to cluster 1)"
     assert ax.get_title().replace("\n", " ") == said
     assert [text.get_text() for text in ax.texts if text.get_text()] == ["4"]
     (name,) = [text for text in ax.texts if text.get_text()]

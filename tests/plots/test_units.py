@@ -25,7 +25,7 @@ def test_axes_of_data_have_its_unit(data):
     ax = pc.plot_data(data, LABELS)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("length (cm)", "width (cm)")
     one = data.isel(feature=0) if isinstance(data, xr.DataArray) else data["length"]
-    assert pc.plot_cluster_profiles(one.rename("length"), LABELS).get_xlabel() == "length (cm)"
+    assert pc.plot_cluster_profiles(one.rename("length"), LABELS).get_xlabel().startswith("length (cm)\n")
     axes = pc.plot_regimes(data, pc.membership(DRAWS, LABELS))
     assert [ax.get_ylabel() for ax in axes[:2]] == ["length (cm)", "width (cm)"]
 
