@@ -35,7 +35,7 @@ def test_axes_of_coordinates_have_their_unit():
     ax = pc.plot_data(DATA, best, features=["km", "length"])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("km (km)", "length (cm)")
     draws = pc.as_partition_draws(best.expand_dims(sample=20))
-    assert pc.plot_regimes(DATA, pc.membership(draws, best), order="km")[-1].get_xlabel() == "km (km)"
+    assert pc.plot_regimes(DATA, pc.membership(draws, best), order="km")[-1].get_xlabel().startswith("km (km)")
     assert pc.plot_psm(draws, best, order="km").get_xlabel().startswith("site, by km (km)")
     assert pc.plot_psm(draws, best, order=KM.rename("way")).get_xlabel().startswith("site, by way (km)")
 
