@@ -111,24 +111,18 @@ def plot_n_clusters(
     if partition is not None:
         clusters = int(draws.as_marked_labels(partition).max()) + 1
         grammar.mark_partition(ax, clusters, f"partition: {clusters}")
-        place: Any = {"xytext": (-2, -2), "textcoords": "offset points", "ha": "right", "va": "top", "rotation": 90}
-        ax.annotate(
-            f"partition: {clusters}", (clusters, 1), xycoords=ax.get_xaxis_transform(), **place, fontsize="small"
-        )
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # so that integers have ticks
     frame.tick_integers(ax.xaxis)
-    note = "" if inside.all() else "\n(darker: central 90% interval)"
-    ax.set(xlabel=f"number of clusters{note}", ylabel=words.on_axis if prior is None else words.probability)
-    grammar.say(ax, _numbers_in_words(draws, None if partition is None else clusters))
-    entries = [one for one in (*ax.lines, *bars) if not str(one.get_label()).startswith(("_", "partition"))]
-    if len(entries) > 1:
-        grammar.add_legend(ax, entries)
+    ax.set(xlabel="number of clusters", ylabel=words.on_axis if prior is None else words.probability)
+    grammar.say(ax, _numbers_in_words(draws))
+    if len(ax.get_legend_handles_labels()[0]) > 1:
+        grammar.add_legend(ax)
     return ax
 
 
-def _numbers_in_words(draws: Any, own: int | None) -> str:
-    """The most probable number of clusters, the interval with the share of the draws in it, and the partition's own."""
+def _numbers_in_words(draws: Any) -> str:
+    """The most frequent number of clusters, and the interval with the share of the draws in it."""
     words, numbers = draws.samples.words, draws.n_clusters
     low, high = _interval(draws)
     if low == high and np.all(numbers == low):
@@ -136,9 +130,9 @@ def _numbers_in_words(draws: Any, own: int | None) -> str:
     share = float(draws.weights[(numbers >= low) & (numbers <= high)].sum())
     range_of = f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
     shares = np.bincount(numbers, draws.weights)
-    most = f"{counted(int(shares.argmax()), 'cluster')} most probable" if low < high else ""
-    said = f"{range_of}{' clusters' * (low == high)} in {percent(share)} of the {words.draws}"
-    return ", ".join(filter(None, (most, said))) + (f"; the partition has {own}" if own else "")
+    most = f"{counted(int(shares.argmax()), 'cluster')} most often, " if low < high else ""
+    darker = " (darker)" if numbers.min() < low or high < numbers.max() else ""
+    return f"{most}{range_of}{' clusters' * (low == high)}{darker} in {percent(share)}"
 
 
 def _interval(draws: Any) -> tuple[float, float]:

@@ -189,7 +189,7 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
 
 def _say_contrast(ax: Axes, values: Floats, labels: npt.NDArray[np.int32] | None, similarity: str) -> None:
     """Write the mean similarities of pairs within and between the clusters, or of all pairs, as the title."""
-    pad, whose = (None, "clusters") if labels is None else (_ABOVE_STRIP, "the partition's clusters (outlined)")
+    pad, whose = (None, "clusters") if labels is None else (_ABOVE_STRIP, "outlines")
     labels = np.zeros(len(values), np.int32) if labels is None else labels
     within = labels[:, np.newaxis] == labels
     np.fill_diagonal(within, False)

@@ -184,8 +184,6 @@ def plot_credible_ball(
         clusters = f"clusters: {number:,}" if kind.endswith(" clusters") else counted(number, "cluster")
         captions.append(f"{kind.removesuffix(' clusters')}\n{clusters}, {distance}{ties}")
     draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
-    n_items = counted_items(ball.partition.size, str(ball.partition.dims[0]))
-    frame.extend_label(ax, "x", f"\n{n_items}; colour: as matched to the partition")
     radius, draws = grammar.in_digits(ball.radius, 3, ball.loss.unit), ball.words.draws
     grammar.say(ax, f"{ball.prob:.0%} of the {draws} are within {radius} of the partition ({name_of(ball.loss)})")
     return ax
