@@ -93,18 +93,18 @@ steps[["expected_loss", "independent", "difference", "difference_mcse"]].round(3
 # ## Who moved?
 #
 # The clusters of each draw are matched with those of the year's partition, and a firm moves if its cluster has another
-# name in the next year. Here are the probabilities of a move for the two largest changes.
+# name in the next year. Here are the probabilities of a move for the two largest changes and two others.
 
 # %%
 moved = comparison.overlaps["moved"].to_pandas().T
-moved[["1945 to 1946", "1948 to 1949"]].round(2)
+moved[["1944 to 1945", "1945 to 1946", "1948 to 1949", "1953 to 1954"]].round(2)
 
 # %% [markdown]
 # In 1946, American Steel joins Diamond Match, which stays but gains a co-member (overlap 0.54). In 1949, IBM moves in
-# half of the draws. The table of labels also moves firms that few draws move (Atlantic Refining in 1945, 0.12; Chrysler
-# in 1946, 0.39; US Steel in 1954, 0.32). Each year's partition is a best guess by itself, and the label of an undecided
-# firm changes as soon as its probabilities cross. The verdict names only clear moves. The overlap of a firm's clusters
-# in two successive years is 1 in a draw in which the firm keeps all its co-members and gains none.
+# half of the draws. The table of labels also moves firms that most draws leave (Atlantic Refining in 1945, 0.12;
+# Chrysler in 1946, 0.39; US Steel in 1954, 0.32). Each year's partition is a best guess by itself, and the label of an
+# undecided firm changes as soon as its probabilities cross. The verdict names only clear moves. The overlap of a firm's
+# clusters in two successive years is 1 in a draw in which the firm keeps all its co-members and gains none.
 
 # %%
 overlaps = comparison.overlaps["overlap"].to_pandas().T
