@@ -8,7 +8,7 @@ import posterior_consensus as pc
 
 PLACES = {  # of each line: its panel, its beginning, its own place and that of what it says, in fractions of the panel
     "split": ((0, 0), r"cluster 3 in \d+% of the draws", (0.77, 0.73), (0.74, 0.27)),
-    "clusters in draws": ((0, 1), r"\d+ to \d+, central 90% interval", (0.81, 0.62), (0.54, 0.5)),
+    "clusters in draws": ((0, 1), r"\d+ to \d+, central 90% interval", (0.81, 0.62), (0.53, 0.2)),
 }
 _BOX = {"boxstyle": "round,pad=0.4", "facecolor": "0.95", "edgecolor": "black"}
 _ARROW = {"arrowstyle": "->", "linewidth": 1.5}
@@ -31,7 +31,5 @@ for name, (panel, beginning, place, target) in PLACES.items():
         fontsize=11,
         zorder=10,
     )
-fewest, most = map(int, re.search(r"clusters in draws +(\d+) to (\d+)", printed).groups())
-panels[0, 1].axvspan(fewest - 0.5, most + 0.5, color=_BOX["facecolor"], zorder=0)
 file = Path(__file__).parent / "images" / "get_started.png"
 panels[0, 0].figure.savefig(file, dpi=150)

@@ -28,7 +28,7 @@ def on_page(figure):
 get_ipython().display_formatter.formatters["image/png"].for_type(Figure, on_page)
 %reset -f"""
 FIGURE = re.compile(r"^# Figure: (.*\n(?:# .*\n)*)", re.MULTILINE)  # alternative text of a cell's pictures
-LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation
+LINK = re.compile(r"!?\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page or a picture of the documentation
 _LONG = 40  # lines of a value
 _COLUMNS = re.compile(r"^  |\S  ", re.MULTILINE)  # a line of a table, or one that is indented
 

@@ -12,7 +12,8 @@ import xarray as xr
 
 import posterior_consensus as pc
 
-idata = pc.load_example("galaxies")  # data and, for below, the posterior
+idata = pc.load_example("galaxies")  # data, and the posterior of the call below
+del idata["posterior"]["z"]  # labels that the script added
 velocity = idata["observed_data"]["velocity"]
 coords = {"galaxy": velocity["galaxy"].values, "component": np.arange(20)}
 with pm.Model(coords=coords) as model:
@@ -21,8 +22,15 @@ with pm.Model(coords=coords) as model:
     mu = pm.Normal("mu", mu=20, sigma=10, dims="component", initval="prior")
     sigma = pm.LogNormal("sigma", mu=np.log(0.75), sigma=0.25, dims="component")
     pm.NormalMixture("velocity", w=w, mu=mu, sigma=sigma, observed=velocity.values, dims="galaxy")
+summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
+# Figure: Histogram of the velocities stacked by cluster, and below it a point for each galaxy, smaller the less
+# similar it is to its cluster.
+ax = pc.plot_data(velocity, summary.partition, items=summary.items)
+_ = ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
+# A small point marks a galaxy of low mean similarity to its cluster; below 0.5 it is hollow.
+#
 # NUTS cannot sample labels, so `pm.NormalMixture` sums them out. Sampling takes some minutes:
 #
 # ```python
@@ -35,19 +43,18 @@ with pm.Model(coords=coords) as model:
 # 17 components.
 
 # %%
-del idata["posterior"]["z"]  # labels that the script added
 idata["posterior"].data_vars
 
 # %% [markdown]
 # ## The partition
 #
 # The posterior has no labels. Pass the model, which gives the probability of every label in every draw. The default
-# loss, variation of information (VI), needs labels, so one partition is sampled in each draw. The README uses the
-# labels `z` that were dropped above, another such sample, so its numbers differ slightly from those here. If your model
-# has labels, such as `z = pm.Categorical("z", p=w)`, leave out `model`: the labels are found by themselves.
+# loss, variation of information (VI), needs labels, so one partition is sampled in each draw. [Get
+# started](../get_started.md) uses the labels `z` that were dropped above, another such sample, so its numbers differ
+# slightly from those here. If your model has labels, such as `z = pm.Categorical("z", p=w)`, leave out `model`: the
+# labels are found by themselves.
 
 # %%
-summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]
@@ -63,9 +70,7 @@ summary
 # %% [markdown]
 # ## The figure
 #
-# Panel **a** is the posterior similarity matrix with the clusters outlined, **b** the number of clusters: of all chains
-# (bars), of each chain (crosses) and of the partition (dashed). Panel **c** is the credible ball. Panel **d** has the
-# mean similarity of each galaxy to its own cluster (bars) and to the nearest other cluster (points, in its colour).
+# [Reporting](reporting.py) has a caption for its four panels.
 
 # %%
 # Figure: Four panels: similarity matrix of 82 galaxies with six clusters outlined, number of clusters in the draws,
@@ -74,20 +79,9 @@ axes = summary.plot()
 axes[0, 0].figure.savefig("galaxies.pdf")
 
 # %% [markdown]
-# The next figure has the data. A small point marks a galaxy of low mean similarity to its cluster; below 0.5 it is
-# hollow.
-
-# %%
-# Figure: Histogram of the velocities stacked by cluster, and below it a point for each galaxy, smaller the less
-# similar it is to its cluster.
-ax = pc.plot_data(velocity, summary.partition, items=summary.items)
-_ = ax.set_xlabel("velocity (1,000 km/s)")
-
-# %% [markdown]
 # ## The paragraph
 #
-# `methods_text` writes the sentences and their references, `bibtex` the entries. [Reporting](reporting.py) says what
-# else a paper needs.
+# `methods_text` writes the sentences and their references, `bibtex` the entries.
 
 # %%
 print(summary.methods_text())

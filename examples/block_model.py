@@ -3,8 +3,8 @@
 #
 # `sequential_distances` shows the burn-in, and its attribute `kept` has the draws to keep: here about a tenth of each
 # chain is discarded, and then the chains agree. `near_independence` tests whether items change clusters independently.
-# Consensus methods that vote item by item assume it. The nodes of this network nearly do; the plants of another
-# posterior move jointly.
+# Consensus methods that vote item by item assume it. The nodes of this network can barely be distinguished from
+# independent ones (p 0.003 to 0.065); the plants of another posterior move jointly.
 #
 # Both questions are those of Zhou, Dudeja and Amini (*Statistical guarantees for consensus clustering*, ICLR 2023,
 # appendix E). The data are a network of 200 nodes, simulated from a stochastic block model with five blocks. A Gibbs
@@ -35,8 +35,7 @@ axes = vi.plot()
 
 # %% [markdown]
 # The rule (MSER-5) discards the initial draws whose removal minimizes the standard error of the mean of the lower
-# panel, chain by chain. The paper puts the end of its chain's burn-in around iteration 100, by eye. Its distance, one
-# minus the normalized mutual information, gives nearly the same: `loss="nmi"`.
+# panel, chain by chain. The distance of the paper, `loss="nmi"`, gives nearly the same.
 
 # %%
 vi

@@ -79,7 +79,7 @@ table.round(4)
 pc.compare_partitions(draws, some, loss="vi")
 
 # %% [markdown]
-# Does the choice matter? Little, compared with the uncertainty of the posterior:
+# Both are clearly worse under VI. Does the choice matter? Little, compared with the uncertainty of the posterior:
 
 # %%
 between = pc.partition_loss(list(some.values()), loss="vi")

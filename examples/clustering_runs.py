@@ -4,6 +4,8 @@
 # Leiden, HDBSCAN and topic models find another clustering with another seed. Which one should a paper report, which
 # clusters and cells depend on the run, at which resolution do runs agree, and which setting matters most?
 #
+# ![UMAPs of the cells, by cluster, mean similarity and share of the runs.](../images/umap.png)
+#
 # The data are 700 blood cells that scanpy ships (Zheng et al. 2017). The page needs `pip install scanpy igraph`. With
 # data of your own, begin with an AnnData that has principal components and a UMAP.
 
@@ -106,11 +108,14 @@ summary
 axes = summary.plot()
 
 # %% [markdown]
+# The runs are of two kinds (60% and 40%): cluster 0 is whole or split. Show both (`pc.particles`), or report 0.4 or
+# 0.6.
+#
 # ## Back into the AnnData
 #
 # `attach` writes columns into `obs`, in place, for each resolution: `consensus_1.0`, `consensus_1.0_similarity`, a
 # cell's mean share of runs in which it is with another cell of its cluster, and `consensus_1.0_found`, the share of
-# runs that have its cluster. scanpy's plots take the colours of the figures above.
+# runs that have its cluster.
 
 # %%
 adata = pc.attach(adata, summaries)
@@ -126,6 +131,7 @@ unsure = summary.items.to_dataframe().nsmallest(5, "margin")
 unsure[["cluster", "similarity", "nearest", "nearest_similarity"]].round(2)
 
 # %% [markdown]
+# All five move between clusters 1 and 7, which are in every run: a cluster counts as found although some cells change.
 # A low similarity means that the runs disagree on a cell. Whether the cell lies between two types, or the program has
 # difficulties, runs cannot say. Nor is a share of runs a probability: all runs can make the same mistake.
 #
@@ -165,7 +171,7 @@ ax = factors.plot()
 # ## Does it hold on fewer cells?
 #
 # Twenty runs on 80% of the cells each, with neighbours of their own. Cells that a run did not have are missing: each
-# run counts by the cells that it had. If components are to vary as well, compute them anew too, by `sc.pp.pca(some)`.
+# run counts by the cells that it had.
 
 # %%
 rng = np.random.default_rng(1)
@@ -194,13 +200,15 @@ axes = sc.pl.umap(adata, color=["on_all", "on_parts", "parts_similarity"], show=
 #
 # HDBSCAN leaves cells out as *noise*, with the label -1. `noise=-1` says so: in that run, such a cell is together with
 # no other. The default loss is then `"ballet"`: it counts pairs, and cells that only one of two partitions calls noise.
-# The consensus leaves out cells that most runs leave out. The runs of HDBSCAN come with this package: they are of 20
-# UMAPs of these cells, each from another seed.
+# The consensus leaves out cells that most runs leave out. These runs are of 20 UMAPs, each from another seed.
 
 # %%
 adata.obs = adata.obs.join(pc.load_example("cells").filter(like="hdbscan_"))
 by_density = pc.summarize(pc.as_runs(adata, "hdbscan_*", noise=-1), random_seed=1, progressbar=False)
 by_density
+
+# %% [markdown]
+# Do not report the clusters that are found in 0% of the runs.
 
 # %%
 adata = pc.attach(adata, by_density, group="dense")

@@ -1,15 +1,13 @@
 # %% [markdown]
 # # Chains and analysts disagree: is it noise, another view, or an error?
 #
-# Penalize the disagreement, and see who gives way: partitions that differ by noise, which is chance, approach each
-# other under a small penalty, those of different modes only under a large one (`agreement_path`). If somebody also gave
-# constraints on pairs of items, group the experts by the partition that they share, and estimate how reliable each is
-# (`expert_views`). Below, the first finds that one of four chains is in another mode. The second finds two views, a
-# careless expert, and that no measurement supports that chain.
+# One of four chains is in another mode (`agreement_path`), and no measurement supports it; of three analysts, two share
+# a view, and one of these is careless (`expert_views`). Partitions that differ by noise, which is chance, approach each
+# other under a small penalty on disagreement, those of different modes only under a large one. With constraints on
+# pairs of items, experts are grouped by the partition that they share, and their reliability is estimated.
 #
-# The data are simulated, so that the truth is known. Of 120 sites, each has one of three climates and one of three
-# soils, and four measurements. Chains cluster by climate, with a tenth of the sites at random in each draw. Chain 3 is
-# stuck in another partition.
+# The data are simulated. Of 120 sites, each has one of three climates and one of three soils, and four measurements.
+# Chains cluster by climate, with a tenth of the sites at random in each draw. Chain 3 is stuck in another partition.
 
 # %%
 import numpy as np
@@ -41,21 +39,20 @@ labels = xr.DataArray(
     {"chain": [f"chain {k}" for k in range(4)], "site": sites},
     ("chain", "draw", "site"),
 )
+by_chain = {chain: labels.sel(chain=chain).values for chain in labels["chain"].values}
+path = pc.agreement.agreement_path(by_chain, random_seed=1, progressbar=False)
+# Figure: Averaged Jaccard index of the chains by penalty weight, which reaches 1 at weight 1, and the increase of each
+# chain's own expected VI, which is largest for chain 3.
+axes = path.plot()
 
 # %% [markdown]
 # ## Noise, or another mode?
 #
-# In `agreement_path`, each chain has its own partition, and disagreement with the others is penalized.
+# In `agreement_path`, each chain has its own partition. The objective is the mean of their expected losses, plus half
+# the penalty weight (`price`) times the disagreement, the mean distance between two of the partitions.
 
 # %%
-by_chain = {chain: labels.sel(chain=chain).values for chain in labels["chain"].values}
-path = pc.agreement.agreement_path(by_chain, random_seed=1, progressbar=False)
 path
-
-# %%
-# Figure: Averaged Jaccard index of the chains by penalty weight, which reaches 1 at weight 1, and the increase of each
-# chain's own expected VI, which is largest for chain 3.
-axes = path.plot()
 
 # %% [markdown]
 # The averaged Jaccard index is the mean over pairs of partitions of the number of item pairs co-clustered in both,
@@ -113,8 +110,8 @@ ax = found.plot()
 
 # %% [markdown]
 # The model finds who clusters by which, and that Bo errs more than Ann. The sensitivity and specificity of chain 3 add
-# up to about 1, as if it guessed, and its weight is near 0: no measurement explains its partition. Check such a chain
-# with `diagnose`.
+# up to about 1, as if it guessed, and its weight, what one of its constraints counts, is near 0: no measurement
+# explains its partition. Check such a chain with `diagnose`.
 
 # %%
 # Figure: A strip of the sites for each of the two views, coloured by cluster; the clusters of one view cut across

@@ -12,7 +12,7 @@
 # dependent. In year $t$, each firm stays with probability $\alpha_t$. Firms that stay are clustered among themselves as
 # in the year before. The others then join by a Chinese restaurant process.
 #
-# `examples/sample_firms.py` sampled the posterior in half a minute: four chains of 1,000 draws with 20 partitions each.
+# `examples/sample_firms.py` sampled the posterior in half a minute.
 
 # %%
 import pandas as pd
@@ -28,7 +28,7 @@ ax.set(ylabel="gross investment (millions of 1947 dollars)")
 _ = ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 
 # %% [markdown]
-# `as_layers` reads labels with one more dimension than draws and items. Every other function takes a layer as draws.
+# `as_layers` reads labels with one more dimension than draws and items.
 
 # %%
 layers = pc.as_layers(idata, "z", layer_dim="year")
@@ -46,8 +46,8 @@ print(pc.diagnose(layers).verdict)
 # ## The partition of each year
 #
 # `compare_layers` finds the partition of each year, and compares each two years in the same draw. Under the variation
-# of information (VI), separate searches lose nothing ([](../background/layers.md)). Clusters of successive years have
-# one name if they are expected to have many firms in common.
+# of information (VI), separate searches [lose nothing](../background/layers.md). Clusters of successive years have one
+# name if they are expected to have many firms in common.
 
 # %%
 comparison = pc.compare_layers(layers, progressbar=False)
@@ -93,30 +93,32 @@ steps[["expected_loss", "independent", "difference", "difference_mcse"]].round(3
 # ## Who moved?
 #
 # The clusters of each draw are matched with those of the year's partition, and a firm moves if its cluster has another
-# name in the next year. Here are the probabilities of a move for the two largest changes.
+# name in the next year. Here are the probabilities of a move for the two largest changes and two others.
 
 # %%
 moved = comparison.overlaps["moved"].to_pandas().T
-moved[["1945 to 1946", "1948 to 1949"]].round(2)
+moved[["1944 to 1945", "1945 to 1946", "1948 to 1949", "1953 to 1954"]].round(2)
 
 # %% [markdown]
-# In 1946, American Steel moves to the cluster of Diamond Match. In 1949, IBM moves in half of the draws. Diamond Match
-# stays, but gains a co-member. The overlap of a firm's clusters in two successive years shows this: it is 1 in a
-# draw in which the firm keeps all its co-members and gains none.
+# In 1946, American Steel joins Diamond Match, which stays but gains a co-member (overlap 0.54). In 1949, IBM moves in
+# half of the draws. The table of labels also moves firms that most draws leave (Atlantic Refining in 1945, 0.12;
+# Chrysler in 1946, 0.39; US Steel in 1954, 0.32). Each year's partition is a best guess by itself, and the label of an
+# undecided firm changes as soon as its probabilities cross. The verdict names only clear moves. The overlap of a firm's
+# clusters in two successive years is 1 in a draw in which the firm keeps all its co-members and gains none.
 
 # %%
 overlaps = comparison.overlaps["overlap"].to_pandas().T
 overlaps[["1945 to 1946", "1948 to 1949"]].round(2)
 
 # %% [markdown]
-# `plot_layer_items` shows the cluster of each firm in each year, and marks the clear moves by triangles.
+# Triangles mark clear moves:
 
 # %%
 # Figure: A row for each year with the cluster of each of the 11 firms, and a triangle at clear moves.
 axes = pc.plot_layer_items(comparison)
 
 # %% [markdown]
-# How many firms go from which cluster to which?
+# How many firms go where?
 
 # %%
 flows = comparison.flow_table().set_index(["before", "after"])

@@ -6,9 +6,34 @@
 # whole path of states, not the smoothed probabilities of each year, and figures should keep the order of time.
 #
 # The series is the annual flow of the Nile at Aswan, 1871 to 1970, in 10⁸ m³ (Cobb 1978,
-# [doi:10.1093/biomet/65.2.243](https://doi.org/10.1093/biomet/65.2.243)). The values are those of R's
-# `datasets::Nile`.
-#
+# [doi:10.1093/biomet/65.2.243](https://doi.org/10.1093/biomet/65.2.243)).
+
+# %%
+import numpy as np
+import pandas as pd
+
+import posterior_consensus as pc
+
+idata = pc.load_example("nile")
+posterior = idata["posterior"]
+flow = idata["observed_data"]["flow"].to_series()
+summary = pc.summarize(idata, "z", random_seed=1, progressbar=False)
+best, membership = summary.partition, pc.membership(summary)
+# Figure: Flow of the Nile by year with two regimes shaded, which change about 1898, and below it the posterior
+# probability of each regime.
+_ = pc.plot_regimes(idata["observed_data"]["flow"], membership)
+
+# %% [markdown]
+# The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
+# each regime; "elsewhere" is a state that is matched with neither.
+
+# %%
+membership
+
+# %%
+summary
+
+# %% [markdown]
 # ## The model
 #
 # `examples/sample_nile.py` sampled this model. NUTS samples the parameters of the marginalized model. For each draw,
@@ -28,33 +53,8 @@
 # pymc_extras.marginal.recover(idata, model=marginal)
 # ```
 #
-# Staying in a state has the prior mean 20/22 = 0.91.
-
-# %%
-import numpy as np
-import pandas as pd
-
-import posterior_consensus as pc
-
-idata = pc.load_example("nile")
-posterior = idata["posterior"]
-flow = idata["observed_data"]["flow"].to_series()
-summary = pc.summarize(idata, "z", random_seed=1, progressbar=False)
-best = summary.partition
-summary
-
-# %% [markdown]
-# The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
-# each regime; "elsewhere" is a state that is matched with neither.
-
-# %%
-membership = pc.membership(summary)
-# Figure: Flow of the Nile by year with two regimes shaded, which change about 1898, and below it the posterior
-# probability of each regime.
-pc.plot_regimes(idata["observed_data"]["flow"], membership)
-membership
-
-# %% [markdown]
+#
+#
 # Figures with items in a row take `order`: `"clusters"`, `"data"`, the name of a coordinate, or its values.
 
 # %%
@@ -120,7 +120,7 @@ for name, partition in (("consensus", best), ("Viterbi path", viterbi)):
     print(f"expected VI of the {name}: {pc.expected_loss(summary.draws, partition)['expected_loss'].item():.3f}")
 
 # %% [markdown]
-# Here it has the partition of the consensus. The results answer different questions:
+# Here both agree, but they answer different questions:
 #
 # - The Viterbi path is the most probable one given the parameters. It ignores their uncertainty, and can be improbable.
 # - The consensus minimizes the expected loss over parameters and paths. Near misses count as near.

@@ -4,6 +4,21 @@
 # NumPyro and Stan marginalize labels, and leave no PyMC model to compute allocation probabilities from. So store them
 # with the draws: the logarithms of $P(z_i = k \mid \theta, y_i)$, an array of items x components in every draw. Every
 # function then takes the posterior. Stored parameters of the components show whether two of them are one group.
+
+# %%
+import posterior_consensus as pc
+
+idata = pc.load_example("galaxies_numpyro")
+posterior = idata["posterior"]
+summary = pc.summarize(idata, modes=False, random_seed=1, progressbar=False)
+# Figure: Similarity matrix of 82 galaxies with six clusters outlined.
+ax = pc.plot_psm(summary.draws, summary.partition)
+
+# %%
+summary
+
+# %% [markdown]
+# ## Store the probabilities
 #
 # In NumPyro the probabilities are a deterministic site, as in `examples/sample_numpyro.py`:
 #
@@ -29,28 +44,13 @@
 # galaxies.
 
 # %%
-import posterior_consensus as pc
-
-idata = pc.load_example("galaxies_numpyro")
-posterior = idata["posterior"]
 posterior["log_prob_z"].sizes
 
 # %% [markdown]
-# ## One call
-#
 # `log_prob_z` is a usual name, so that it is found. Under any other name, probabilities are found if they sum to one
 # over the components. Otherwise pass the name: `pc.summarize(idata, "eta")`. If a posterior also has sampled labels,
 # the probabilities are used, because they are less noisy.
-
-# %%
-summary = pc.summarize(idata, modes=False, random_seed=1, progressbar=False)
-summary
-
-# %%
-# Figure: Similarity matrix of 82 galaxies with six clusters outlined.
-ax = pc.plot_psm(summary.draws, summary.partition)
-
-# %% [markdown]
+#
 # ## Does another sampler agree?
 #
 # The example `"galaxies"` is the posterior of the same model by PyMC, with sampled labels.

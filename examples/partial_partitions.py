@@ -1,17 +1,14 @@
 # %% [markdown]
 # # Does this item belong to its cluster, and which items are clustered with confidence?
 #
-# A consensus partition assigns every item, also those that the posterior leaves open. Three results quantify this:
-#
-# - `membership`: the probability that an item belongs to its cluster;
-# - `partial_partition`: the largest set of items whose joint clustering has a given probability;
-# - `cluster_summary`: the parameters of these clusters.
+# A consensus partition assigns every item, also those that the posterior leaves open. `membership` is the probability
+# that an item belongs to its cluster, `partial_partition` the largest set of items whose joint clustering has a given
+# probability, `cluster_summary` has the parameters of these clusters.
 #
 # Of 30 irises, one is in its cluster with probability 0.49, all others with more than 0.9. The other 29 are clustered
 # exactly as found with probability 0.64. Thirteen flowers remain at probability 0.95.
 #
 # The posterior is that of a mixture of up to six normals with sampled labels, for petal length and width.
-# `examples/sample_iris.py` sampled it with PyMC.
 
 # %%
 import numpy as np

@@ -26,8 +26,7 @@ best = pc.consensus_partition(subsamples, loss="pear", random_seed=1, progressba
 ax = pc.plot_psm(subsamples, best)
 
 # %% [markdown]
-# Blocks off the diagonal are pairs of clusters that some runs separate and others join. Folds of a cross-validation,
-# and panels whose members come and go, are such runs, too.
+# Blocks off the diagonal are pairs of clusters that some runs separate and others join.
 #
 # ## What a loss is if items are missing
 #
@@ -70,7 +69,7 @@ columns = ["digit", "cluster", "similarity", "nearest", "nearest_similarity", "m
 table.sort_values("margin")[columns].head(5).round(2)
 
 # %% [markdown]
-# The standard error of a similarity is that of a share of independent runs, those that hold the pair.
+# The standard error of a similarity is that of a share of the runs with the pair.
 
 # %%
 upper = np.triu_indices(len(pixels), 1)
@@ -91,11 +90,18 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# Which images stay in one cluster? `stable_components` finds groups that are linked, directly or in a chain, by
-# similarities of at least 0.9.
+# Which images are linked step by step? `stable_components` finds groups that are linked, directly or in a chain, by
+# similarities of at least 0.9. The ends of a chain need not be similar: the largest group has images that no run joins,
+# and mixes digits.
 
 # %%
-pc.stable_components(subsamples, 0.9)
+chained = pc.stable_components(subsamples, 0.9)
+chained
+
+# %%
+first = chained.labels.values == 0
+print(f"smallest similarity {subsamples.similarity()[np.ix_(first, first)].min():.2f}")
+print("images of the digits 0 to 9:", *np.bincount(truth[first], minlength=10))
 
 # %% [markdown]
 # ## Rows and columns that explain each other

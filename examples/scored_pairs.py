@@ -7,7 +7,7 @@
 #
 # The 1,000 records are invented, so that the truth is known. Names are misspelt, values are missing or out of date, and
 # families share surnames and e-mail addresses. `score_persons.py` made them and scored pairs by the model of Fellegi
-# and Sunter. Its table has the column names of splink. [From splink](../from_splink.md) has the same steps by name.
+# and Sunter.  [From splink](../from_splink.md) has the same steps by name.
 
 # %%
 import numpy as np
@@ -21,6 +21,13 @@ import posterior_consensus as pc
 
 persons = pc.load_example("persons")
 scores = pc.load_example("pairs")
+pairs = pc.as_pair_similarity(scores, items=persons[["source_dataset"]].reset_index())
+summary = pc.summarize(pairs, random_seed=1, progressbar=False)
+# Figure: Four panels: number of clusters of each size, numbers of joined and separated pairs by score, expected
+# precision and recall by threshold, and the closest calls by name.
+axes = summary.plot()
+
+# %%
 fields = ["given_name", "surname", "date_of_birth", "city", "email"]
 persons[fields].head(4)
 
@@ -30,17 +37,11 @@ scores.head(4)
 # %% [markdown]
 # ## One call
 #
-# `as_pair_similarity` reads the table. `items` adds the records that are in no pair, and the data set of each record.
+# Above, `as_pair_similarity` reads the table. `items` adds the records that are in no pair, and the data set of each
+# record.
 
 # %%
-pairs = pc.as_pair_similarity(scores, items=persons[["source_dataset"]].reset_index())
-summary = pc.summarize(pairs, random_seed=1, progressbar=False)
 summary
-
-# %%
-# Figure: Four panels: number of clusters of each size, numbers of joined and separated pairs by score, expected
-# precision and recall by threshold, and the closest calls by name.
-axes = summary.plot()
 
 # %% [markdown]
 # `to_dataframe` has a row for each record: its cluster, its mean probability to the rest of the cluster, and the most
@@ -129,10 +130,9 @@ partitions = {
 compare(partitions, pairs).round(3)
 
 # %% [markdown]
-# The optimum has the fewest expected wrong pairs, which is proven. It is much more precise than connected components
-# at the same threshold. By F1 it is as good as best links, and average linkage is a little better. The scores are the
-# reason: each is the probability of one pair by itself, and does not use that two records both match a third. A loss is
-# as good as the scores.
+# The optimum has the fewest expected wrong pairs, which is proven. It is much more precise than connected components at
+# the same threshold. By F1 it is as good as best links, and average linkage is a little better. The scores are the
+# reason: each is the probability of one pair by itself, and does not use that two records both match a third.
 #
 # ## Which threshold?
 #

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # When can my own sampler stop?
 #
-# If the partition's effective sample size is 400, a hundred for each of four chains, and `diagnose` says that the
-# chains agree. The sampler passes each draw to a `PartitionAccumulator`, and every function takes the draws so far.
-# This page's sampler clusters 30 values around three centres, two of them close to each other:
+# Stop when the partition's effective sample size is 400, a hundred for each of four chains, and `diagnose` says that
+# the chains agree; here after 500 sweeps. The sampler passes each draw to a `PartitionAccumulator`, and every function
+# takes the draws so far. This page's sampler clusters 30 values around three centres, two of them close to each other:
 
 # %%
 import matplotlib.pyplot as plt
@@ -45,7 +45,7 @@ def sweep(labels, rng):
 # ## Run until it is enough
 #
 # The chains start from partitions with one to 30 clusters. After every 100 sweeps, `diagnose` takes the draws so far,
-# without their first fifth. The loop ends after 2,000 sweeps at the latest.
+# without their first fifth.
 
 # %%
 chains = [np.random.default_rng(seed).integers(most, size=y.size) for seed, most in enumerate((1, 3, 10, 30))]

@@ -149,7 +149,7 @@ class ClusterMatch(HasLabels, Stored):
         n_clusters = np.unique(self.labels.values).size
         n_same = np.intersect1d(*self._shared).size
         lines = [("in words", self.in_words()), ("names that go on", f"{n_same} of {n_clusters}")]
-        title = f"ClusterMatch: {self.labels.size:,} items ({self.labels.dims[0]}) in "
+        title = f"ClusterMatch: {display.counted_items(self.labels.size, self.labels.dims[0])} in "
         return title + display.counted(n_clusters, "cluster"), lines, self.to_dataframe()
 
 
@@ -236,7 +236,7 @@ class AlignedPartitions(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_partitions, n_items = self.labels.shape
         n_clusters = np.unique(self.labels.values[self.labels.values >= 0]).size
-        title = f"AlignedPartitions: {n_partitions} of {n_items:,} items ({self.labels.dims[1]})"
+        title = f"AlignedPartitions: {n_partitions} of {display.counted_items(n_items, self.labels.dims[1])}"
         return (
             f"{title}, {display.counted(n_clusters, 'cluster')} in all",
             self.steps_in_words() or [("steps", "none")],

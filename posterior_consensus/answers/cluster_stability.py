@@ -114,8 +114,9 @@ class ClusterStability(InWords):
             said = display.with_error(share, mcse, words=words)
             lines.append(("joined most", f"{names}, one in a share of {said} of the {words.draws}"))
         lines += display.about_errors(self.table["ess"].values, words)
-        title = f"ClusterStability: {display.counted(len(table), 'cluster')} of {self.labels.size:,} items"
-        return f"{title} ({self.labels.dims[0]})", lines, table[list(SHOWN)]
+        title = f"ClusterStability: {display.counted(len(table), 'cluster')} of "
+        title += display.counted_items(self.labels.size, self.labels.dims[0])
+        return title, lines, table[list(SHOWN)]
 
 
 def cluster_stability(draws: Any, partition: Any = None) -> ClusterStability:

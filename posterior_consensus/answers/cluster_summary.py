@@ -126,7 +126,7 @@ class ClusterSummary(InWords, HasLabels):
             lines.append(("unassigned", f"{display.counted(n_open, 'item')}, on average in cluster {others}"))
         if self.parameters is not None:
             lines += display.about_errors(self.parameters["ess"].values, words)
-        title = f"ClusterSummary: {n - n_open} of {n} items ({self.labels.dims[0]}) in "
+        title = f"ClusterSummary: {n - n_open} of {display.counted_items(n, self.labels.dims[0])} in "
         return title + display.counted(self.n_clusters, "cluster"), lines, self.to_dataframe()
 
 

@@ -432,7 +432,7 @@ class PosteriorComparison(InWords):
         if self.stopped:
             lines.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))
         n_items, dim = self.similarity.shape[1], self.similarity.dims[1]
-        title = f"PosteriorComparison: {n_items:,} items ({dim}), largest difference of co-members first"
+        title = f"PosteriorComparison: {display.counted_items(n_items, dim)}, largest difference of co-members first"
         return title, lines, self.to_dataframe()
 
 

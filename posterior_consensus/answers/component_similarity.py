@@ -313,7 +313,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         ]
 
     def _parts(self) -> display.Parts:
-        title, shares = f"ComponentSimilarity: {self.n_items:,} items ({self.items.dim})", self._shares()
+        title, shares = f"ComponentSimilarity: {display.counted_items(self.n_items, self.items.dim)}", self._shares()
         return title, self._lines(), shares[shares.sum(axis=1) > 0]
 
 

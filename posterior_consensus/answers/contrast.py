@@ -223,8 +223,8 @@ class Contrast(InWords, HasLabels):
         lines += display.about_errors(self.estimates["ess"].values.ravel(), words)
         what = {NUMERIC: "means", BINARY: "shares", CATEGORICAL: "shares of categories"}[self.kind]
         unit = f" in {self.unit}" if self.unit else ""
-        title = f"Contrast: {what} of {self.name}{unit} in {len(self.names)} clusters of {self.labels.size:,} items"
-        return f"{title} ({self.labels.dims[0]})", lines, table
+        items = display.counted_items(self.labels.size, self.labels.dims[0])
+        return f"Contrast: {what} of {self.name}{unit} in {len(self.names)} clusters of {items}", lines, table
 
 
 def _rows_of(values: xr.Dataset, dims: list[str]) -> pd.DataFrame:

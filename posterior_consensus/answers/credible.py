@@ -114,7 +114,7 @@ class CredibleBall(InWords):
         if self.doubt is not None:
             lines.insert(0, (words.chains, self.doubt))
         clusters = display.counted(self.n_clusters[0], "cluster")
-        return f"CredibleBall: {self.prob:.0%} around {clusters}", lines, self.to_dataframe()
+        return f"CredibleBall: {self.prob:.0%} ball around the partition ({clusters})", lines, self.to_dataframe()
 
 
 def credible_ball(

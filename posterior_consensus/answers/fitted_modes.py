@@ -313,7 +313,7 @@ class PartitionModes(InWords):
             ("steps", f"{len(self.trace)}{'' if self.converged else ended}"),
         ]
         modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"
-        title = f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})"
+        title = f"PartitionModes: {modes} of {display.counted_items(self.labels.shape[1], self.labels.dims[1])}"
         return title, lines, self.to_dataframe()
 
 

@@ -112,7 +112,7 @@ class StableComponents(HasLabels, InWords):
             (self.words.draws, display.number_of_draws(self.n_draws, self.words)),
         ]
         count = display.counted(self.n_components, "component")
-        title = f"StableComponents: {self.labels.size:,} items ({self.labels.dims[0]}) in {count}"
+        title = f"StableComponents: {display.counted_items(self.labels.size, self.labels.dims[0])} in {count}"
         return title, lines, self.to_dataframe()
 
 
@@ -361,8 +361,8 @@ class Links(InWords):
             ("number of clusters", self.components),
         ]
         pairs = display.counted(self.pairs.sizes["link"], "pair")
-        items = display.counted(self.cluster.size, "item")
-        title = f"Links: {pairs} of {items} ({self.cluster.dims[0]}) above {self.threshold:g}"
+        items = display.counted_items(self.cluster.size, self.cluster.dims[0])
+        title = f"Links: {pairs} of {items} above {self.threshold:g}"
         return title, lines, self.to_dataframe() if self.pairs.sizes["link"] else None
 
     def _by_size(self) -> list[tuple[str, xr.Dataset]]:

@@ -398,7 +398,7 @@ class PairThreshold(HasLabels, Stored):
         lines = [
             ("consistent", consistent_interval(self.within, self.between)),
             ("tau lies", f"{place:.0%} into the interval" if np.isfinite(place) else "-"),
-            ("clusters", f"{n_clusters:,} of {self.labels.size:,} items ({self.labels.dims[0]})"),
+            ("clusters", f"{n_clusters:,} of {display.counted_items(self.labels.size, self.labels.dims[0])}"),
             ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
         ]
         return f"PairThreshold: tau {display.number(self.tau)}", lines, self.to_dataframe()
@@ -472,7 +472,7 @@ def pair_threshold(
     PairThreshold: tau 0.2675
       consistent  0 to 0.5
       tau lies    54% into the interval
-      clusters    2 of 4 items (item)
+      clusters    2 of 4 items
       rounds      2
     <BLANKLINE>
                pairs similarity

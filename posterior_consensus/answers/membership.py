@@ -135,14 +135,15 @@ class Membership(InWords):
         n_items, n_clusters = self.cluster.size, len(self.numbers)
         n_clusters -= NOISE in stored_as.own_in(self.probabilities, "consensus_cluster").values
         lines = [
-            ("mean of own", display.number(table["probability"].mean())),
+            ("mean of own", f"{table['probability'].mean():.2f}"),
             (f"below {EVEN:g}", display.counted(int((table["probability"] < EVEN).sum()), "item")),
-            ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
+            ("mean elsewhere", f"{float(self.probabilities[:, -1].mean()):.2g}"),
             (f"largest {self.words.mcse}", display.number(float(self.mcse.max())) + self._rough()),
             *([("given", self.conditional_on)] if self.conditional_on else []),
             *self._about_weights(),
         ]
-        title = f"Membership: {n_items:,} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
+        items, clusters = display.counted_items(n_items, self.cluster.dims[0]), display.counted(n_clusters, "cluster")
+        title = f"Membership: {items} in {clusters}"
         return f"{title}, least {self.words.probable} first", lines, table.sort_values("probability", kind="stable")
 
     def _rough(self) -> str:
@@ -560,12 +561,12 @@ class ItemUncertainty(InWords):
         own, is_noise = table["similarity"], (table["cluster"] == NOISE) & (self.noise is not None)
         lines = [
             *_doubted(self),
-            ("mean similarity", display.number(own.mean())),
+            ("mean similarity", f"{own.mean():.2f}"),
             ("on their own", display.counted(int((own.isna() & ~is_noise).sum()), "item")),
             *([] if self.noise is None else [("noise", display.counted(int(is_noise.sum()), "item"))]),
         ]
         first = "similarity" if self.membership is None else "membership"
-        title = f"ItemUncertainty: {len(table):,} items ({self.cluster.dims[0]}), smallest {first} first"
+        title = f"ItemUncertainty: {display.counted_items(len(table), self.cluster.dims[0])}, smallest {first} first"
         return title, lines, table.sort_values(first, na_position="last", kind="stable")
 
 

@@ -149,13 +149,13 @@ class PartialPartition(InWords, HasLabels):
         spoken, draws = self.words, self.words.draws
         n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
         if self.n_items == 1 < n:
-            pair = f"No two of the {n} items ({dim}) were found"
+            pair = f"No two of the {display.counted_items(n, dim)} were found"
             return f"{pair} whose joint clustering has {spoken.has_probability} {self.prob:g}."
         sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0])[self._numbers])[::-1]
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open:,} are")
-        words = f"{self.n_items:,} of {n:,} items ({dim}) are {clusters}; {others} unassigned."
+        words = f"{self.n_items:,} of {display.counted_items(n, dim)} are {clusters}; {others} unassigned."
         if np.isnan(self.probability):
             return f"In the only {spoken.draw}, {words}"
         probability = display.with_error(self.probability, self.mcse, self.ess, spoken)
@@ -200,7 +200,7 @@ class PartialPartition(InWords, HasLabels):
             lines.append(("completion", f"{clusters}, {words.expected} {display.short_name_of(self.loss)} {expected}"))
         if self.stopped:
             lines.append(("stopped", f"{self._ending}; a longer one may find a larger set"))
-        title = f"PartialPartition: {self.n_items:,} of {self.labels.size:,} items ({self.labels.dims[0]})"
+        title = f"PartialPartition: {self.n_items:,} of {display.counted_items(self.labels.size, self.labels.dims[0])}"
         return title, lines, self.to_dataframe()
 
 

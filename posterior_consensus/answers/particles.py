@@ -238,7 +238,7 @@ def _of_modes(visited: Visits, weights: Floats, errors: Floats, sizes: Floats) -
     absent = np.argwhere(visited.shares == 0)
     all_visit = f"The draws {form}: every chain visits {'both' if number == 2 else 'all of them'}"
     least = float(sizes.min())
-    rough = f" Their smallest effective sample size is {least:.3g}, so they and their errors are rough."
+    rough = f" Their smallest effective sample size is {least:,.0f}, so they and their errors are rough."
     if len(visited.names) == 1:
         return (
             f"The draws of one chain {form}, with weights {weighted}.{rough * is_rough(least)} It is unknown whether "
@@ -577,16 +577,17 @@ class Particles(InWords):
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        errors = self.distance_mcse, self.distance_ess
+        errors, path = (self.distance_mcse, self.distance_ess), self.path["distance"].values
+        decimals = max(0, 3 - int(f"{path.max():.3e}".partition("e")[2]))  # four digits of the largest
         distance = display.with_error(self.distance, *errors, self.words, self.loss.unit)
-        before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
+        before = "; ".join(f"{k + 1}: {value:.{decimals}f}" for k, value in enumerate(path))
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]
         some = [("items", f"searched on {self.n_searched:,} of {n_items:,}")] if self.n_searched < n_items else []
         lines = [
             ("verdict", self.verdict),
             *some,
-            (kind, f"{distance} ({display.short_name_of(self.loss)})"),
+            (kind, f"{display.short_name_of(self.loss)} {distance}"),
             ("path", f"{kind} by number of particles, {before}"),
             ("always together", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]

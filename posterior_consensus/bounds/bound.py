@@ -59,7 +59,7 @@ def status(gap: float) -> str:
 def gap_in_words(gap: float, expected: str, among: str = "") -> str:
     """A relative gap of a loss that is `expected` over draws, or a mean over runs, `among` which partitions."""
     if status(gap) == "optimal":
-        return f"none, this is the optimum{among}"
+        return f"none, proven optimal{among}: loss and bound are equal but for rounding"
     return f"at most {_percent(gap)} of the {expected} loss{among}"
 
 

@@ -319,9 +319,9 @@ class ConsensusPartition(HasLabels, InWords):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]
-        items, clusters = display.counted(self.labels.size, "item"), display.counted(self.n_clusters, "cluster")
+        items, clusters = display.counted_items(self.labels.size, dim), display.counted(self.n_clusters, "cluster")
         noise = f", {self.n_noise:,} of noise" if self.n_noise else ""
-        title = f"ConsensusPartition: {items} ({dim}) in {clusters}{noise}"
+        title = f"ConsensusPartition: {items} in {clusters}{noise}"
         reached = f", {how}" if (how := reached_in_words(self.info)) else ""
         words, name = self.words, display.short_name_of(self.loss)
         expected = display.with_error(self.expected_loss, self.mcse, self.ess, words, self.loss.unit)

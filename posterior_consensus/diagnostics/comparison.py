@@ -70,7 +70,7 @@ class PartitionComparison(InWords):
     def _about_choice(self) -> str:
         """How much better a partition that the draws chose looks than it is."""
         gain = display.quantity(2 * self.excess, self.loss.unit, 2)
-        return f"a partition that they chose looks better by about {gain} than it is"
+        return f"a partition that these {self.words.draws} chose looks better by about {gain} than it is"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the partitions, best first."""
@@ -82,12 +82,15 @@ class PartitionComparison(InWords):
         lines = [
             ("best", names[0]),
             ("not clearly worse", ", ".join(open_to_doubt) or "none"),
-            *([] if np.isnan(self.excess) else [(f"the same {words.draws}", self._about_choice)]),
+            *([] if np.isnan(self.excess) else [("optimism", self._about_choice)]),
             ("loss", display.name_and_unit(self.loss)),
             (words.draws, f"{self.n_draws:,}"),
             *display.about_errors(self.table["ess"], words),
         ]
-        return f"PartitionComparison: {len(names)} partitions", lines, self.to_dataframe()
+        table = self.to_dataframe()
+        best = np.arange(len(table)) == 0  # which is compared with itself
+        table["clear"] = table["clear"].astype(object).mask(best, None)
+        return f"PartitionComparison: {len(names)} partitions", lines, table
 
 
 def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss | None = None) -> PartitionComparison:

@@ -332,9 +332,14 @@ def _of_equal_runs(draws: PartitionDraws, spread: RunSpread) -> list[Sentence]:
     if still:
         of = display.joined(still)
         return [Sentence(f"All runs of {of} are the same partition; if their seed is fixed, they are one run.")]
-    many = spread.most_equal > max(1, _MANY * draws.n_draws)
-    number = f"{spread.most_equal:,} of the {draws.n_draws:,} runs"
-    return [Sentence(f"{number} are the same partition{_of_common(draws)}.")] * many
+    if spread.most_equal <= max(1, _MANY * draws.n_draws):
+        return []
+    most, of_all = f"{spread.most_equal:,}", f"of the {draws.n_draws:,} runs"
+    counts = np.unique(hashes, return_counts=True)[1]
+    n_repeated = int(counts[counts > 1].sum())
+    if draws.lacks_items or n_repeated == spread.most_equal:
+        return [Sentence(f"{most} {of_all} are the same partition{_of_common(draws)}.")]
+    return [Sentence(f"{n_repeated:,} {of_all} equal another one; the most frequent partition has {most}.")]
 
 
 def _of_common(draws: PartitionDraws) -> str:

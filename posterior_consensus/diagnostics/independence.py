@@ -203,7 +203,7 @@ def uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> Positions
         step = max(1, int(np.ceil(np.log(_UNCORRELATED) / np.log((worth - 1) / (worth + 1)))))
     rows = np.concatenate([chain[::step] for chain in draws.samples.sequences]) if ess > 0 else np.empty(0, np.intp)
     if rows.size < _FEWEST:
-        why = f"{draws.n_draws:,} draws have an effective sample size of {ess:.3g}"
+        why = f"{draws.n_draws:,} draws have an effective sample size of {ess:,.0f}"
         if np.isnan(ess):
             why = "chains of fewer than four draws have no effective sample size"
         if not draws.samples.series:

@@ -153,13 +153,17 @@ class Diagnosis(InWords):
             lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.partition.size:,} items, chosen at random"))
         if not np.isnan(self.largest_difference.size):
             (low, high), (least, most) = self.largest_difference.chains, self.largest_difference.shares
-            size = display.with_error(self.largest_difference.size, self.largest_difference.mcse, words=words)
-            where = f"{size}: {self.difference_pair}, {words.similarity} "
-            where += f"{least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
+            error = display.error_in_digits(self.largest_difference.mcse)
+            # Three decimals, next to the verdict's two, which are rounded up.
+            where = f"{self.largest_difference.size:.3f} ({words.mcse} {error}): {self.difference_pair}, "
+            where += f"{words.similarity} {least:.3f} in {words.chain} {low}, {most:.3f} in {words.chain} {high}"
             lines.append(("largest difference", where))
         if self.pairs.sizes["pair"] and self.spread is None:
             lines.append((display.counted(self.pairs.sizes["pair"], "pair"), self._worst_pairs()))
-        return f"Diagnosis: {chains}, {self.status}", lines, self.to_dataframe()
+        judged, status = chains, self.status
+        if self.spread is not None and self.n_chains == 1:
+            judged, status = display.counted(self.n_draws, "run"), self.status.replace("runs", "no verdict")
+        return f"Diagnosis: {judged}, {status}", lines, self.to_dataframe()
 
     @property
     def difference_pair(self) -> str:

@@ -231,6 +231,8 @@ def burn_in_in_words(ends: Mapping[object, int]) -> list[Sentence]:
         return []
     names = [str(name) for name, end in ends.items() if end]
     who = f"Chain{'s' * (len(names) > 1)} {display.joined(names)} begin{'s' * (len(names) == 1)}"
+    if 1 < len(names) == len(ends):
+        who = "All chains begin"
     most = "about" if len(names) == 1 else "up to about"
     return [
         Sentence(f"{who} with a burn-in of {most} {longest} draws, as `pc.diagnostics.sequential_distances` shows."),

@@ -195,6 +195,8 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> Judgement:
         if rhat > RHAT_WANTED:
             shown = display.apart_from(rhat, RHAT_WANTED, ".3f")
             reasons.append(f"the R-hat of the {worst} is {shown} {_above('short', RHAT_WANTED, worst)}")
+            if rhat > RHAT_BAD:
+                reasons[-1] += f", not above {RHAT_BAD} beyond chance"
         enough = _ESS_TO_AGREE * diagnosis.n_chains
         run = "longer chains"
         if ess < enough / _MORE:

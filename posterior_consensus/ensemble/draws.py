@@ -675,10 +675,13 @@ class PartitionDraws(PairSource):
         clusters, backend = self.n_clusters, self.backend
         size = f"{self.n_draws * self.n_items * backend.dtype.itemsize / 1e6:.1f} MB"
         quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
+        numbers = f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"
+        if clusters.min() == clusters.max():
+            numbers = f"{clusters.min()} in all {self.samples.words.draws}"
         return [
             *self.samples.lines(),
             ("items", f"{self.n_items:,} ({self.items.dim})"),
-            ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
+            ("clusters", numbers),
             ("labels", f"{backend.dtype}, {size}{backend.place}"),
         ]
 

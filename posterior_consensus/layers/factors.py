@@ -22,7 +22,7 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws
 from posterior_consensus.sources.factors import factors_of
 
-_PERMUTATIONS = 1_999
+PERMUTATIONS = 1_999
 _COLUMNS = ("n_levels", "n_pairs", "distance", "error", "excess", "excess_limit", "p_value")
 _LEVEL_COORDS = ("of_factor", "level", "other_level")
 _MOST_LEVELS = 6  # of a factor whose distances between levels are printed
@@ -61,15 +61,15 @@ class _Design:
         """
         others = np.delete(self._codes, factor, axis=1)
         stratum = np.unique(others, axis=0, return_inverse=True)[1].reshape(-1)
-        rng, total, can_tell = np.random.default_rng(0), np.zeros(_PERMUTATIONS + 1), False
-        excess, n_pairs = np.zeros(_PERMUTATIONS + 1), 0
+        rng, total, can_tell = np.random.default_rng(0), np.zeros(PERMUTATIONS + 1), False
+        excess, n_pairs = np.zeros(PERMUTATIONS + 1), 0
         for k in range(int(stratum.max()) + 1):
             rows = np.flatnonzero(stratum == k)
             level = np.unique(self._codes[rows, factor], return_inverse=True)[1]
             if not 1 < level.max() + 1 < rows.size:
                 continue
             can_tell = True
-            ways = np.concatenate([level[np.newaxis], rng.permuted(np.tile(level, (_PERMUTATIONS, 1)), axis=1)])
+            ways = np.concatenate([level[np.newaxis], rng.permuted(np.tile(level, (PERMUTATIONS, 1)), axis=1)])
             own = self._distances[np.ix_(rows, rows)]
             total += tightness(own, ways)
             of_pairs, number = _excess(own, ways)

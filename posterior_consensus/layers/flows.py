@@ -24,7 +24,7 @@ from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.executor import in_order
 
 CLEAR = 2.0  # standard errors
-_ODDS = 3.0  # of a clear move and no move
+ODDS = 3.0  # of a clear move and no move
 _TINY = np.finfo(np.float64).tiny
 FLOWS = ("step", "source", "target", "expected", "mcse", "low", "high")
 OVERLAPS = ("overlap", "mcse", "moved", "moved_mcse", "likely", "clear")
@@ -147,7 +147,7 @@ def _moves_of_items(
         stays = addends @ ~moves
         row[0] = addends @ moves
         row[1] = addends @ as_estimated - stays
-        row[2] = row[1] - (_ODDS - 1) * stays
+        row[2] = row[1] - (ODDS - 1) * stays
     (moved, *leads), (error, *of_leads) = _means_with_errors(sums, samples)
     size = np.fmin(samples.mcse_and_ess(losses)[1], samples.effective_draws)
     flags = (lead > CLEAR * of_lead for lead, of_lead in zip(leads, of_leads, strict=True))

@@ -158,5 +158,6 @@ class ConsensusTree(InWords):
             *about_stopped(self.stopped, self.dim),
         ]
         number = display.counted(self.nodes.sizes["node"], "node")
-        title = f"ConsensusTree: {display.counted(len(self.layers), 'layer')} of {n_items:,} items ({dim}), {number}"
+        layers, items = display.counted(len(self.layers), "layer"), display.counted_items(n_items, dim)
+        title = f"ConsensusTree: {layers} of {items}, {number}"
         return title, lines, self.to_dataframe()

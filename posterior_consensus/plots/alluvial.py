@@ -27,7 +27,18 @@ from posterior_consensus.plots.colours import (
     patch_style,
     repeats,
 )
-from posterior_consensus.plots.frame import CHARACTER, LONGEST, Axes, Size, extent, in_small_print, new_axes, shortened
+from posterior_consensus.plots.frame import (
+    CHARACTER,
+    LONGEST,
+    Axes,
+    Size,
+    balanced,
+    extent,
+    font_of_names,
+    in_small_print,
+    new_axes,
+    shortened,
+)
 from posterior_consensus.results.display import counted, counted_items, plural
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 
@@ -36,6 +47,10 @@ if TYPE_CHECKING:
 
 _Columns = tuple[list[str], list[Labels], list[list[str]], list[Integers]]
 
+OUTLINE = 0.8  # points, of bands that may be empty
+_VISIBLE = 3.0  # points of a band whose outline does not hide it
+_LETTER = 0.6  # of the font's size: width of a character
+_LINE = 1.2  # of the font's size: height of a line
 _BLOCK = 0.09  # width of a cluster, with columns 1 apart
 _LOWEST = 8.0  # points of a cluster with its name inside
 _SHORT = 3  # characters of a name that fits into a column
@@ -108,17 +123,20 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     ax = draw_alluvial(new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4), columns, tables, opacities)
     dim = str(partitions.labels.dims[-1]) if aligned else "item"
     _say_changes(ax, names, [column[label] for column, label in zip(numbers, labels, strict=True)], dim)
-    _explain_opacities(ax)
+    _explain_opacities(ax, plural(dim) or "items")
     return ax
 
 
-def _explain_opacities(ax: Axes) -> None:
+def _explain_opacities(ax: Axes, items: str) -> None:
     """Explain the opacities of bands above the axes."""
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Patch
 
-    looks = {"items that keep their cluster": _STAYING, "items that change it": _CHANGING}
-    entries = [Patch(facecolor=to_rgba(NEUTRAL, on_page(look)), label=name) for name, look in looks.items()]
+    looks = {f"{items} that keep their cluster": _STAYING, f"{items} that change it": _CHANGING}
+    entries = [
+        Patch(facecolor=to_rgba(NEUTRAL, on_page(look)), edgecolor=NEUTRAL, label=name) for name, look in looks.items()
+    ]
+    ax.set_ylabel(f"bar height: number of {items}")
     grammar.legend_above(ax, entries)
 
 
@@ -127,10 +145,13 @@ def _say_changes(ax: Axes, names: list[str], numbers: list[Integers], dim: str) 
     said, changing = changes_in_words(names, numbers, dim)
     grammar.say(ax, said)
     notes = [f"{number:,} change" for number in changing]
-    longest = max(len(line) for tick in ax.get_xticklabels() for line in tick.get_text().split("\n"))
-    if CHARACTER * (longest + max(map(len, notes)) + 2) < extent(ax)[0] / len(names):
+    captions, room = [tick.get_text().split("\n") for tick in ax.get_xticklabels()], extent(ax)[0] / len(names)
+    longest = max(len(line) for lines in captions for line in lines)
+    if _LETTER * font_of_names() * max(map(len, notes)) < extent(ax)[0] / len(notes):
         ax.set_xticks(np.arange(len(notes)) + 0.5, notes, minor=True, fontsize="small")
-        ax.tick_params(which="minor", length=0)
+        beside = CHARACTER * (longest + max(map(len, notes)) + 2) < room
+        below = 0.0 if beside else _LINE * font_of_names() * max(map(len, captions))
+        ax.tick_params(which="minor", length=0, pad=ax.xaxis.get_tick_padding() + below)
 
 
 def changes_in_words(
@@ -172,10 +193,12 @@ def draw_alluvial(
     tables: list[Floats],
     opacities: list[Any],
     names: Mapping[tuple[int, int, int], str] | None = None,
+    unsure: Sequence[npt.NDArray[np.bool_]] = (),
 ) -> Axes:
     """Plot columns of clusters, joined by bands of given widths (n_left, n_right) and opacities.
 
-    Bands with `names`, by column and clusters on the left and on the right, are outlined and named.
+    Bands with `names`, by column and clusters on the left and on the right, are outlined and named. Those that are
+    `unsure` have outlines in their colours.
     """
     from matplotlib.collections import PathCollection
     from matplotlib.colors import to_rgba_array
@@ -185,18 +208,18 @@ def draw_alluvial(
     ends = [_ends(column.shares[order], order) for column, order in zip(columns, orders, strict=True)]
     margin = max(-end.min() for end in ends)
     ax.set(xlim=(-_BLOCK, len(columns) - 1 + _BLOCK), ylim=(1 + margin, -margin), yticks=[])
+    points = extent(ax)[1] / (1 + 2 * margin)
     for j, (table, opacity) in enumerate(zip(tables, opacities, strict=True)):
         paths, left, right = _bands(j, table, orders[j : j + 2], ends[j : j + 2])
         colours = to_rgba_array(colours_of(columns[j].numbers[left]))
         colours[:, 3] = np.broadcast_to(opacity, table.shape)[left, right]
-        ax.add_collection(PathCollection(paths, facecolors=colours, linewidths=0))
+        rims = (unsure[j] if unsure else np.zeros(table.shape, np.bool_)) & (table * points > _VISIBLE)
+        edges = {"edgecolors": colours[:, :3], "linewidths": np.where(rims[left, right], OUTLINE, 0.0)}
+        ax.add_collection(PathCollection(paths, facecolors=colours, **edges))
         for path, *sides in zip(paths, left, right, strict=True):
             if name := (names or {}).get((j, sides[0], sides[1])):
-                ax.add_patch(PathPatch(path, fill=False, edgecolor=ink(), linewidth=1.0, zorder=1.5))
-                fits = CHARACTER * len(name) < extent(ax)[0] / len(columns)
-                x, y = np.mean(np.asarray(path.vertices)[: 8 if fits else 4], axis=0).tolist()  # else above the band
-                style: dict[str, Any] = {"ha": "center", "va": "center" if fits else "bottom", "fontsize": "small"}
-                ax.text(x, y, name, bbox=grammar.behind_names(ax), zorder=4, parse_math=False, **style)
+                ax.add_patch(PathPatch(path, fill=False, edgecolor=ink(), linewidth=1.0, zorder=3.5))
+                _name_band(ax, np.asarray(path.vertices)[:8], name, extent(ax)[0] / len(columns))
     for j, (column, end) in enumerate(zip(columns, ends, strict=True)):
         _draw_column(ax, j, end, column.numbers, column.names, is_last=j == len(columns) - 1)
     ax.set_xticks(range(len(columns)), [column.caption for column in columns], parse_math=False)
@@ -205,6 +228,23 @@ def draw_alluvial(
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return ax
+
+
+def _name_band(ax: Axes, corners: Floats, name: str, room: float) -> None:
+    """Write a name in a band, in lines if it has room for them, else above it with a line that leads there."""
+    from matplotlib.patheffects import withStroke
+
+    lines = balanced(name, max(1, int(room / CHARACTER)))
+    top, low = np.mean(corners[:4], axis=0), np.mean(corners, axis=0)
+    high = 2 * abs(low[1] - top[1]) * extent(ax)[1] / abs(np.subtract(*ax.get_ylim()))
+    fits = high > _LINE * font_of_names() * len(lines) and CHARACTER * max(map(len, lines)) < room
+    style: dict[str, Any] = {"ha": "center", "fontsize": "small", "zorder": 4, "parse_math": False}
+    style["path_effects"] = [withStroke(linewidth=2.0, foreground=ax.get_facecolor())]  # readable on the line of a step
+    if fits:
+        ax.text(float(low[0]), float(low[1]), "\n".join(lines), va="center", **style)
+    else:
+        leader = {"arrowstyle": "-", "color": ink(), "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
+        ax.annotate(name, top, (0, 9), textcoords="offset points", va="bottom", arrowprops=leader, **style)
 
 
 def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
@@ -367,11 +407,14 @@ def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Integers, names: list[
         style = patch_style(int(number), patterned)
         ax.add_patch(Rectangle((j - _BLOCK / 2, start), _BLOCK, end - start, **style))
         middle, low = (start + end) / 2, (end - start) * points < _LOWEST
-        if low and not (inside and is_last and all(abs(middle - other) * points >= _LOWEST for other in beside)):
+        if low and not (
+            inside and (is_last or j == 0) and all(abs(middle - other) * points >= _LOWEST for other in beside)
+        ):
             continue
         if low:
             beside.append(middle)
-            ax.text(j + 0.6 * _BLOCK, middle, name, ha="left", va="center", fontsize=7, parse_math=False)
+            x, ha = j + side * 0.6 * _BLOCK, "right" if side < 0 else "left"
+            ax.text(x, middle, name, ha=ha, va="center", fontsize=7, parse_math=False)
         elif inside:
             box = {"boxstyle": "round,pad=0.1", "facecolor": style["facecolor"], "linewidth": 0.0}
             ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=own_ink, bbox=box, parse_math=False)

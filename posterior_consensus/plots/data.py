@@ -19,6 +19,7 @@ from posterior_consensus.runtime.aliases import Flags, Floats, Integers
 
 _FEATURE = "_feature"  # no name of a user's dimension
 _MOST_BINS = 60
+_MOST_RIVALS = 8  # hollow points whose other cluster is named
 _PALE = 0.5  # opacity of unassigned items
 _SMALLEST, _LARGEST = 14.0, 44.0  # areas of points at similarities 0 and 1, in square points
 
@@ -220,6 +221,8 @@ def plot_data(
     if data is None and not any(dated):
         latitude = float(np.mean(heights)) if titles[1].lower().startswith("lat") else 0.0
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
+    if items is not None:
+        _name_rivals(ax, np.column_stack([values[present, 0], heights]), similarity[present], items, table, present)
     grammar.say(ax, _clusters_in_words(table, similarity, present))
     grammar.add_legend(ax, _legend_entries(table, similarity[present], items is not None))
     return ax
@@ -347,24 +350,28 @@ def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, similarity: Flo
         ax.scatter(x[alone], y[alone], s=area[alone], c=hues[alone], marker="x", linewidths=1.4)
 
 
+def _name_rivals(
+    ax: Axes, places: Floats, similarity: Floats, items: ItemUncertainty, table: Observed, present: Flags
+) -> None:
+    """Name the nearest other cluster next to each hollow point, if these are few."""
+    nearest = table.items.reordered(items.nearest, "items")[present]
+    hollow = np.flatnonzero((similarity < EVEN) & (nearest >= 0))
+    for k in hollow if hollow.size <= _MOST_RIVALS else ():
+        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+        ax.annotate(f"or cluster {items.names[nearest[k]]}", places[k], (5, 0), parse_math=False, **style)
+
+
 def _area(similarity: Any) -> Any:
     return _SMALLEST + (_LARGEST - _SMALLEST) * similarity**2
 
 
 def _legend_entries(table: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
-    """Legend entries of the largest clusters and of the points' sizes."""
+    """Legend entries of the largest clusters, and of items that are not in any or alone."""
     entries = grammar.cluster_entries(table.labels, table.names, table.numbers)
     if np.any(table.labels < 0):
         entries.append(
             grammar.point(f"unassigned (n = {np.sum(table.labels < 0)})", "o", colours.OPEN, alpha=_PALE, markersize=4)
         )
-    if not with_items:
-        return entries
-    entries.insert(0, grammar.point("cluster", "", colours.ink()))
-    entries.append(grammar.point("mean similarity\nto its cluster", "", colours.ink()))
-    for level in (1.0, 0.75, 0.25):
-        name, fill = (f"{level:g}", "full") if level >= 0.5 else (f"{level:g}\n(hollow below 0.5)", "none")
-        entries.append(grammar.point(name, "o", colours.NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
-    if np.isnan(similarity).any():
+    if with_items and np.isnan(similarity).any():
         entries.append(grammar.point("on its own", "x", colours.NEUTRAL))
     return entries

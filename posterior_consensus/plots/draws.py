@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from posterior_consensus.answers.density import PartitionDensity, to_higher
 from posterior_consensus.answers.partition_loss import partition_loss
 from posterior_consensus.diagnostics.independence import NearIndependence
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances
+from posterior_consensus.diagnostics.verdict import RHAT_WANTED
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
     BARS,
@@ -24,6 +26,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _RANK_BINS = 20
 _OVERLAID = 0.5  # opacity of traces, of which none may hide the others
@@ -31,6 +34,7 @@ _POINT = 3.0  # size of a run's mark
 _MOST_IN_ROW = 4  # rows of legend entries next to the first row
 _WIDTH, _SUMMARY, _DISTANCE = 7.6, 1.25, 2.3  # inches: width of figures along chains, and heights of a row
 _RESAMPLE_BINS = 40
+_APART = 0.3  # of the width: distance of two histograms that have a name each
 _COMPARED = ("posterior", "product of marginals")
 _LINE = 1.5  # height of the name of a set, of the font's size
 _ABOVE = 1.06  # of the height of the highest mode, for its diamond
@@ -89,7 +93,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
 
     traces = diagnosis.traces
     names = traces["summary"].values.tolist()
-    axes = frame.grid_axes(axes, figsize, len(names), 2, _WIDTH, _SUMMARY * len(names) + 0.4, width_ratios=(2, 1))
+    axes = frame.grid_axes(axes, figsize, len(names), 2, _WIDTH, _SUMMARY * len(names) + 0.9, width_ratios=(2, 1))
     chain = traces["chain"].values
     _, first = np.unique(chain, return_index=True)
     first = np.sort(first) if diagnosis.spread is None else first  # groups of runs are sorted by name, as elsewhere
@@ -109,8 +113,13 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
         ax.tick_params(labelbottom=False)
     words = diagnosis.words
     along = "draw of the chain" if diagnosis.spread is None else "share of the runs, sorted by value"
+    if f"distance to far {words.draw}" in names:
+        near = next(name for name in names if name.startswith("distance to")).removeprefix("distance to ")
+        along += f"\nfar: farthest from the {near}; opposite: farthest from far; 0: the {words.draw} itself"
     axes[-1, 0].set_xlabel(along, fontsize="small")
-    axes[-1, 1].set_xlabel(f"rank among the {words.draws} of all {words.chains}", fontsize="small")
+    axes[-1, 1].set_xlabel(
+        f"rank among the {words.draws} of all\n{words.chains}; height: count / expected", fontsize="small"
+    )
     for ax in axes[-1]:
         grammar.break_labels(ax)
     axes[0, 0].figure.suptitle(_agreement_in_words(diagnosis), fontsize="medium", wrap=True)
@@ -136,7 +145,10 @@ def _agreement_in_words(diagnosis: Diagnosis) -> str:
     rhat = diagnosis.summaries["rhat"].values
     if diagnosis.spread is not None or np.isnan(rhat).all():
         return said
-    return f"{said}; largest R-hat of these summaries: {float(np.nanmax(rhat)):.3f}"
+    ess = np.fmin.reduce([*diagnosis.summaries["ess_bulk"].values, *diagnosis.summaries["ess_tail"].values])
+    return (
+        f"{said}: R-hat of these summaries at most {np.nanmax(rhat):.3f} (limit {RHAT_WANTED}), ESS at least {ess:,.0f}"
+    )
 
 
 def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], *, ordered: bool) -> None:
@@ -158,7 +170,6 @@ def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], 
         right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
-    right.set_ylabel("count /\nexpected", fontsize="small")
     left.set_xlim(0, (max(rows.size for rows in chains) - 1 or 1) if ordered else 1)
 
 
@@ -210,6 +221,9 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     >>> axes.shape
     (2,)
     """
+    check_matplotlib()
+    from matplotlib.ticker import LogLocator, NullLocator
+
     axes = frame.grid_axes(axes, figsize, 2, 1, _WIDTH, 2 * _DISTANCE)[:, 0]
     chain = sequence.steps["chain"].values
     burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
@@ -217,26 +231,41 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
         one = burn_in.isel(chain=k)
         rows = np.flatnonzero(chain == one["chain"].values)
         for ax, values in zip(axes, (sequence.steps.values, sequence.to_second_half.values), strict=True):
-            name = f"chain {one['chain'].item()}" if 1 < n_chains <= MOST_CHAINS else None
-            ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, label=name, **chain_line(k, n_chains))
+            ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, **chain_line(k, n_chains))
             line = "--" if one["settled"] else ":"
             ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
-    for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        label = grammar.axis_label(f"{short_name_of(sequence.loss)} from\n{name}", sequence.loss.unit)
-        ax.set_ylabel(label, fontsize="small")
+    every = np.concatenate([sequence.steps.values, sequence.to_second_half.values])
+    for ax, name in zip(axes, (f"from\n{before}", "to draws of\nthe second half, mean"), strict=True):
+        ax.set_ylabel(grammar.axis_label(f"{short_name_of(sequence.loss)} {name}", sequence.loss.unit))
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
-        ax.set_ylim(0, None)
-        ax.tick_params(labelsize="small")
+        if np.nanmin(every) > 0:  # so that the first draws leave room to the others
+            ax.set_yscale("log")
+            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+            ax.yaxis.set_minor_locator(NullLocator())
+        else:
+            ax.set_ylim(0, None)
         frame.tick_integers(ax.xaxis)
     axes[0].tick_params(labelbottom=False)
-    axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
+    axes[1].set_xlabel("draw of the chain; the line ends the burn-in")
     grammar.break_labels(axes[1])
     last, settled = int(burn_in["burn_in"].max()), bool(burn_in["settled"].all())
     grammar.say(axes[0], f"burn-in ends by draw {last:,}" if settled else "the end of the burn-in is not determined")
-    if axes[0].get_legend_handles_labels()[0]:
-        grammar.add_legend(axes[0])
+    if 1 < n_chains <= MOST_CHAINS:
+        _name_burn_in(axes[0], burn_in)
     return axes
+
+
+def _name_burn_in(ax: Axes, burn_in: xr.Dataset) -> None:
+    """Name the chains' lines at the end of the burn-in, on their right, the last at the top."""
+    line = _LINE * frame.font_of_names() / frame.extent(ax)[1]  # share of the height
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "va": "top", "parse_math": False}
+    ends, names, settled = (burn_in[name].values for name in ("burn_in", "chain", "settled"))
+    for row, k in enumerate(np.argsort(-ends, kind="stable").tolist()):
+        text = f"chain {names[k]}: {f'{ends[k]:,}' if settled[k] else 'not determined'}"
+        place = (int(ends[k]), 1.0 - row * line), (3, 0), ax.get_xaxis_transform()
+        ax.annotate(text, *place, bbox=grammar.behind_names(ax), **style)
 
 
 @frame.in_small_print
@@ -284,14 +313,25 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _RESAMPLE_BINS + 1)
     draws = independence.words.draws
-    texts = f"from other {draws}", f"from {draws} of independent items"
+    texts = f"{draws} vs\nother {draws}", f"{draws} vs\nindependent items"
+    middles, tops = [], []
     for name, text, colour in zip(_COMPARED, texts, (BARS, NEUTRAL), strict=True):
-        ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.8, label=text)
+        counts, *_ = ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.8, label=text)
+        middles.append(float(values.sel(compared_with=name).median()))
+        tops.append(float(np.max(counts)))
     ax.set(xlabel=f"discrepancy of {draws} (squared maximum mean discrepancy)", ylabel="resamples")
     verdict = independence.verdict.rstrip(".")
-    grammar.say(ax, f"{verdict[0].lower()}{verdict[1:]} (p = {independence.p_value:.2g})")
+    grammar.say(
+        ax,
+        f"{verdict[0].lower()}{verdict[1:]} ({independence.null.size:,} permutations: p = {independence.p_value:.2g})",
+    )
     ax.xaxis.set_major_locator(MaxNLocator(5))  # small numbers have long labels
-    grammar.add_legend(ax, loc="best")
+    if abs(middles[1] - middles[0]) < _APART * (edges[-1] - edges[0]):
+        grammar.add_legend(ax, loc="best")
+        return ax
+    ax.set_ylim(0, max(tops) / (1 - 3 * frame.font_of_names() / frame.extent(ax)[1]))
+    for text, x, y in zip(texts, middles, tops, strict=True):
+        ax.annotate(text, (x, y), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize="small")
     return ax
 
 
@@ -334,27 +374,32 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     """
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
     scores, words = density.scores.values, density.words
-    ax.scatter(scores, density.to_higher.values, s=12, color=NEUTRAL, linewidths=0)
     marked, weights = (own_in(density.modes, name).values for name in ("score", "weight"))
+    others = ~np.isclose(scores[:, np.newaxis], marked, rtol=0, atol=ROUNDING).any(axis=1)  # than modes
+    away = density.to_higher.values[others]
+    ax.scatter(scores[others], away, s=12, color=NEUTRAL, linewidths=0, clip_on=False)
     losses = np.asarray(partition_loss(density.modes.values, loss=density.loss))
     heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
     ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=ink(), linewidths=1.5)
     for mode, place in enumerate(zip(marked, heights, strict=True)):
         named: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small"}
         named["bbox"] = grammar.behind_names(ax)
-        ax.annotate(f"mode {mode} (weight {weights[mode]:.2f})", place, (-7, 0), **named)
-    away = f"{short_name_of(density.loss)} to the nearest {words.draw}\n(diamond: mode) of higher score"
-    near = f"score of a {words.draw} (the more {words.draws} near it, the higher)"
-    ax.set(xlabel=near, ylabel=grammar.axis_label(away, density.loss.unit))
+        top = ",\nthe highest score" if marked[mode] == marked.max() else ""
+        ax.annotate(f"mode {mode} (weight {weights[mode]:.2f}){top}", place, (-7, 0), **named)
+    loss, unit = short_name_of(density.loss), density.loss.unit
+    away = f"{grammar.axis_label(loss, unit)} to the nearest {words.draw} of\nhigher score"
+    away += " (diamonds: mode; top: the highest)"
+    ax.set(xlabel=f"score of a {words.draw}: closeness to all {words.draws} (1 if all are equal)", ylabel=away)
     highest = max(heights.max(), density.to_higher.values.max())
     line = _LINE * frame.font_of_names() / frame.extent(ax)[1]  # share of the height
     ax.set_ylim(0.0, _ABOVE * highest / max(0.5, 1.0 - line * len(_PROBS)) or 1.0)  # names of sets are above all modes
     for k, prob in enumerate(_PROBS):  # names at two heights, as the scores can be near
         least = density.least_score(prob)
         if np.isfinite(least):
-            grammar.mark_limit(
-                ax, least, f"{prob:.0%} {words.either('credible set', 'set')} \N{RIGHTWARDS ARROW}", at=1.0 - k * line
-            )
+            grammar.mark_limit(ax, least, "")
+            name = f"{prob:.0%} {words.either('credible set', 'set')} \N{RIGHTWARDS ARROW}"
+            at = (least, 1.0 - k * line), (3, -3), ax.get_xaxis_transform()
+            ax.annotate(name, *at, textcoords="offset points", va="top", fontsize="small")
     if heights.size > 1:
         apart = grammar.in_digits(float(np.sort(heights)[:-1].min()), 2, density.loss.unit)
         grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{apart} apart")

@@ -9,7 +9,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.experts.views import ExpertViews
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
 from posterior_consensus.plots.frame import LONGEST, Axes, Size, check_result, in_small_print, new_axes, short_names
-from posterior_consensus.plots.grammar import add_legend, legend_above, line, point, say
+from posterior_consensus.plots.grammar import legend_above, line, point, say
 from posterior_consensus.plots.strips import HEIGHT, draw_numbered
 from posterior_consensus.results.display import counted
 
@@ -56,7 +56,7 @@ def plot_experts(views: ExpertViews, *, prob: float = 0.9, figsize: Size = None,
     of_expert, weight = views.expert_view.values, views.expert_weight.values
     sure = views.informative.values
     order = np.lexsort((-weight, of_expert, ~sure))
-    ax = new_axes(ax, figsize, 6.2, 1.4 + 0.28 * len(order))
+    ax = new_axes(ax, figsize, 6.2, 2.0 + 0.28 * len(order))
     for measure, (marker, aside) in _MEASURES.items():
         means, ends = getattr(views, measure).values, intervals[measure].values
         for row, expert in enumerate(order):
@@ -68,8 +68,8 @@ def plot_experts(views: ExpertViews, *, prob: float = 0.9, figsize: Size = None,
     ax.set_yticks(np.arange(len(order)), captions, fontsize="small")
     ax.set(
         ylim=(len(order) - 0.4, -0.6),
-        xlabel=f"posterior mean and {intervals.prob:.0%} interval",
-        ylabel="expert (weight)",
+        xlabel=f"sensitivity or specificity, posterior mean and {intervals.prob:.0%} interval",
+        ylabel="expert (weight: log odds, 0 by chance)",
     )
     chance = f"{(~sure).sum():,} of {counted(sure.size, 'expert')} no better than chance"
     say(ax, f"{counted(views.n_views, 'view')}, {chance}")
@@ -103,8 +103,8 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
         for view in np.unique(views.expert_view.values[sure])
     )
     if not sure.all():
-        shown.append(Line2D([], [], color=NEUTRAL, linewidth=3, label="no better than chance"))
-    add_legend(ax, shown)
+        shown.append(Line2D([], [], color=NEUTRAL, linewidth=3, label="no better than chance (sum about 1)"))
+    legend_above(ax, shown)
 
 
 @in_small_print
@@ -171,6 +171,9 @@ def plot_expert_views(
     edges, own = np.arange(shown.size + 1) - 0.5, views.memberships.max(views.memberships.dims[-1:]).values
     say(ax, _alike_in_words(views, sizes))
     legend_above(ax, [line("probability of the item's cluster, 0 to 1", ink())])
+    style: dict[str, Any] = {"fontsize": "small", "va": "center", "textcoords": "offset points"}
     for view, probability in enumerate(own[:, shown]):
+        for end, y in (("1", view - HEIGHT), ("0", view + HEIGHT)):
+            ax.annotate(end, (1.0, y), (3, 0), ax.get_yaxis_transform(), **style)
         ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
     return ax

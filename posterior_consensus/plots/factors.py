@@ -4,14 +4,13 @@ import numpy as np
 import pandas as pd
 
 from posterior_consensus.diagnostics.groups import LEVEL
-from posterior_consensus.layers.factors import FactorComparison
+from posterior_consensus.layers.factors import PERMUTATIONS, FactorComparison
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.colours import BARS, check_matplotlib, ink
+from posterior_consensus.plots.colours import NEUTRAL, check_matplotlib, ink
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import listed, short_name_of
 
 _ROOM = 0.6  # above the first row and below the last
-_BAR = 0.5  # height of a bar
 
 
 @frame.in_small_print
@@ -39,7 +38,7 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
     Notes
     -----
     A point is how much farther apart runs that differ in this factor alone are than two runs of one setting; the
-    largest is on top. The grey bar ends where 1% of the permutations of the test are beyond. A factor is filled if its
+    largest is on top. The grey line ends where 1% of the permutations of the test are beyond. A factor is filled if its
     p-value, at its name, is at most 0.01. If no setting has several runs, points are the distances themselves.
 
     Examples
@@ -56,10 +55,8 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
     table = table.dropna(subset=value).sort_values(value)
     ax = frame.new_axes(ax, figsize, 5.6, 1.5 + 0.4 * len(table))
     at, shown = np.arange(len(table)), (table["p_value"] <= LEVEL).to_numpy()
-    for some, face, label in ((shown, ink(), f"p ≤ {LEVEL:g}"), (~shown, ax.get_facecolor(), f"p > {LEVEL:g}")):
-        if some.any():
-            name = label if tested else None
-            ax.plot(table[value][some], at[some], "o", color=ink(), markerfacecolor=face, label=name, zorder=3)
+    for some, face in ((shown, ink()), (~shown, ax.get_facecolor())):
+        ax.plot(table[value][some], at[some], "o", color=ink(), markerfacecolor=face, zorder=3)
     names = frame.short_names(table.index, frame.LONGEST)
     p_values = ["" if np.isnan(p) else f"\np = {p:.3f}".replace("= 0.000", "< 0.001") for p in table["p_value"]]
     frame.set_ticks(ax, "y", at, [f"{name}{p}" for name, p in zip(names, p_values, strict=True)])
@@ -68,8 +65,11 @@ def plot_factors(factors: FactorComparison, *, figsize: Size = None, ax: Axes | 
     ax.set(xlabel=f"{label} if this alone differs{less}", ylim=(-_ROOM, len(table) - 1 + _ROOM))
     ax.margins(x=0.08)
     if tested:
-        limits = table["excess_limit"].to_numpy()
-        ax.barh(at, limits, _BAR, color=BARS, label=f"{1 - LEVEL:.0%} of permutations", zorder=1)
+        limits, label = table["excess_limit"].to_numpy(), f"{1 - LEVEL:.0%} of {PERMUTATIONS:,} permutations are below"
+        left = min(0.0, ax.get_xlim()[0])
+        ax.hlines(at, left, limits, color=NEUTRAL, linewidth=1.2, zorder=1)
+        ax.plot(limits, at, "|", color=NEUTRAL, markersize=14, markeredgewidth=1.6, label=label, zorder=1)
+        ax.set_xlim(left=left)
         grammar.mark_limit(ax, 0.0, "")
     else:
         ax.set_xlim(left=0.0)

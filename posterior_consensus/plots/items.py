@@ -22,10 +22,13 @@ from posterior_consensus.runtime.aliases import Floats, Positions
 _MOST_FEATURES = 6
 _TIMES = ("once", "twice")  # changes of the cluster that a title has
 _PALE, _STRONG = 0.3, 0.6  # opacities of the background, and of bars
+_BELOW = -0.03  # lower end of the axis, so that points at 0 are whole
 _LINES = 1.5  # of the font: height of a name with its space
 _ABOVE = 4.0  # points from what is below a name
+_OFF_POINT = 3.0  # points from a line's end to the middle of a point
 _IN_TITLE = 3  # uncertain items that a title names
 _MOST_TRIED = 100  # uncertain items for whose names room is looked for
+_GREY = "\n(grey: elsewhere, clusters without a match)"
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
@@ -81,10 +84,17 @@ def plot_membership(
     ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
     row = item_row(ax, items, cluster, order, then=[-own], certainty=own)
-    ax.set(ylim=(0, 1), ylabel=membership.words.on_axis)
+    ax.set(ylim=(0, 1), ylabel=membership.words.on_axis + _GREY)
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
-    name_row(ax, row, _cluster_names(membership)[: cluster.max() + 1])
+    names = _cluster_names(membership)[: cluster.max() + 1]
+    name_row(ax, row, names)
+    if (
+        (legend := ax.get_legend())
+        and ", by cluster" in ax.get_xlabel()
+        and set(names) <= {tick.get_text() for tick in ax.get_xticklabels()}
+    ):
+        legend.remove()
     if row.along is None:  # own clusters are at the bottom
         ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":")
     _say_doubted(ax, row, own, np.ones(own.size), "membership", pad=True)
@@ -111,17 +121,26 @@ def _say_doubted(
     names = frame.short_names(row.items.named(row.at[places]), frame.LONGEST)
     (across, along), font = frame.extent(ax), frame.font_of_names()
     named, middles = frame.side_by_side(across * (places + 0.5) / row.at.size, names, across)
-    per_point = row.at.size / across
+    rooms, per_point = frame.rooms_of([names[k] for k in named]), row.at.size / across
+    if row.along is None:
+        ends = np.cumsum(row.sizes)[np.searchsorted(np.cumsum(row.sizes), places[named], "right")] / per_point
+        middles = _moved_left(middles, rooms, ends)
     below = [
         tops[row.at[max(0, int((x - room / 2) * per_point) - 1) : int((x + room / 2) * per_point) + 2]].max(initial=0.0)
-        for x, room in zip(middles, frame.rooms_of([names[k] for k in named]), strict=True)
+        for x, room in zip(middles, rooms, strict=True)
     ]
     height = max(below, default=0.0)
     if not pad:
         height = min(height, 1.0 - (_LINES * font + _ABOVE) / along)  # in the axes
     for k, x in zip(named, middles * per_point - 0.5, strict=True):
-        foot = places[k], tops[row.at[places[k]]] if pad else own[row.at[places[k]]]
-        line = {"arrowstyle": "-", "shrinkA": 0.0, "shrinkB": 0.0, "color": ink(), "linewidth": 0.6}
+        foot = places[k], tops[row.at[places[k]]]
+        line = {
+            "arrowstyle": "-",
+            "shrinkA": 0.0,
+            "shrinkB": 0.0 if pad else _OFF_POINT,
+            "color": ink(),
+            "linewidth": 0.6,
+        }
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "small"}
         style |= {"bbox": grammar.behind_names(ax) | {"alpha": 1.0}, "parse_math": False, "zorder": 3}
         ax.annotate("", foot, (x, height + _ABOVE / along), arrowprops=line, zorder=2.4)
@@ -131,7 +150,16 @@ def _say_doubted(
     said = f"{some if n_below else 'no item has'} a {measure} below {EVEN:g}"
     if first := [names[k] + (notes or {}).get(int(row.at[places[k]]), "") for k in sorted(named)[:_IN_TITLE]]:
         said += f": {', '.join(first)}" + (f" and {n_below - len(first):,} more" if n_below > len(first) else "")
-    grammar.say(ax, said, pad=_ABOVE + 2 * _LINES * font if pad and named else None)
+    grammar.say(ax, said, pad=2 * _ABOVE + _LINES * font if pad and named else None)
+
+
+def _moved_left(middles: Floats, rooms: Floats, ends: Floats) -> Floats:
+    """Positions of names that end before the end of their item's cluster, if all have room on the left."""
+    moved, limit = np.empty_like(middles), np.inf
+    for k in reversed(range(middles.size)):
+        moved[k] = min(middles[k], min(ends[k], limit) - rooms[k] / 2)
+        limit = moved[k] - rooms[k] / 2
+    return moved if limit >= 0 else middles
 
 
 def given_membership(given: Any) -> Membership:
@@ -210,7 +238,7 @@ def plot_item_uncertainty(
     The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item alone in its cluster
     has none. The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar,
     the item is more similar to the other cluster than to its own. Items whose bar ends below the dotted limit, 1/2, are
-    named if there is room, the least similar first, with a line to the end of the bar. Beyond twenty colours, bars have
+    named if there is room, the least similar first, with a line. Beyond twenty colours, bars have
     patterns and points other shapes. For runs with noise, a cross is the share of runs that call the item noise. Items
     are named if the axes have room for their names, else clusters or values of the coordinate. In the order of
     clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters and those with the lowest
@@ -242,6 +270,8 @@ def plot_item_uncertainty(
         bars = np.where(here[span] == k, heights[span], np.nan)
         style = {"alpha": on_page(_STRONG), **patch_style(numbers[k], row.patterned)}
         ax.stairs(bars, edges[span.start : span.stop + 1], fill=True, **style)
+    if row.along is None:
+        ax.plot(np.repeat(edges, 2)[1:-1], np.repeat(heights, 2), color=ink(), linewidth=0.6, zorder=1.5)
     elsewhere = np.flatnonzero(items.nearest.values[row.at] >= 0)
     nearest, height = items.nearest.values[row.at][elsewhere], other[row.at][elsewhere]
     room = frame.extent(ax)[0] / row.at.size  # points per item
@@ -254,7 +284,7 @@ def plot_item_uncertainty(
         area = float(np.clip(room, 2.5, 4)) ** 2
         ax.scatter(called, share[called], area, ink(), marker="x", linewidths=0.8, zorder=2.6, clip_on=False)
         shares.append(grammar.point("share as noise", "x", ink(), markersize=4))
-    ax.set(ylim=(0, 1.02), ylabel=f"mean {items.words.similarity}")
+    ax.set(ylim=(_BELOW, 1.02), ylabel=f"mean {items.words.similarity}")
     name_row(ax, row, [str(name) for name in items.names])
     bar, dot = (
         Patch(color=NEUTRAL, alpha=on_page(_STRONG), label=f"{items.words.to} own cluster"),
@@ -268,7 +298,7 @@ def plot_item_uncertainty(
 def _name_doubted(ax: Axes, row: ItemRow, own: Floats, other: Floats, items: ItemUncertainty) -> None:
     """Draw the limit of similarities (n,) to an item's own cluster, and name the items below it that are shown."""
     ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":", zorder=2.2)
-    measure = items.words.either("mean similarity", "mean agreement")
+    measure = f"{items.words.either('mean similarity', 'mean agreement')} {items.words.to} own cluster"
     nearer = np.flatnonzero((own < EVEN) & (other > own)).tolist()
     notes = {k: f" (nearer to cluster {items.names[items.nearest.values[k]]})" for k in nearer}
     _say_doubted(ax, row, own, np.maximum(np.where(np.isfinite(own), own, 0.0), other), measure, notes)
@@ -360,7 +390,8 @@ def plot_regimes(
         ax.tick_params(labelbottom=False)
     draw_shares(grid[-1], membership, in_row, edges)
     grid[-1].set(ylim=(0, 1), ylabel=membership.words.on_axis)
-    grid[-1].set_xlabel(grammar.axis_label(name, unit_of(table.items.coords.get(name, order))))
+    grid[-1].set_xlabel(grammar.axis_label(name, unit_of(table.items.coords.get(name, order))) + _GREY)
+    grammar.break_labels(grid[-1])
     _say_regimes(grid[0], cluster, _cluster_names(membership), table.items.dim, given[in_row])
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
@@ -405,4 +436,4 @@ def _draw_values(ax: Axes, x: Floats, values: Floats, edges: Floats, numbers: np
     frame.colour_runs(ax, edges[runs], numbers[runs[:-1]], 0.0, 1.0, alpha=_PALE, zorder=0.5)
     ax.plot(x, values, color=ink(), linewidth=0.8)
     if frame.extent(ax)[0] / x.size > _LEAST_ROOM:
-        ax.scatter(x, values, s=12, color=ink())
+        ax.scatter(x, values, s=12, color=ink(), clip_on=False)

@@ -11,17 +11,17 @@ import pandas as pd
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Items
+from posterior_consensus.layers.flows import ODDS
 from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame, grammar
-from posterior_consensus.plots.alluvial import Column, changes_in_words, draw_alluvial
-from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink, ink_on, on_page
+from posterior_consensus.plots.alluvial import OUTLINE, Column, changes_in_words, draw_alluvial
+from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, OPEN, as_cmap, colours_of, ink, ink_on, on_page
 from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
-from posterior_consensus.results.display import counted, counted_items, listed, percent, plural, short_name_of
-from posterior_consensus.results.palette import COLOURS
+from posterior_consensus.results.display import counted, counted_items, joined, listed, percent, plural, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import RUNS
 from posterior_consensus.runtime.aliases import Floats, Integers, Positions
@@ -36,7 +36,11 @@ _LEVEL = 8  # characters of a layer's name that is not written upright
 _FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one whose interval is a point
 _LEAST = 0.05  # expected items of a band
 _TOP = 0.95  # the axis of stability ends there or lower
+_BESIDE = 0.14  # of a point: the line of the runs
+_MOST_MARKS = 12  # of moves, with names
 _MOST_MOVED = 3  # items that a title names
+_HIDDEN = 0.012  # share of the range, in which a point hides its bar
+_ROW = 9.0  # points of a row with names
 _NEAR_CHANCE = 0.2  # stability below which random labels are on the axis
 
 
@@ -94,15 +98,18 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in reported]
     flows = comparison.flows.to_dataframe()
     before, after = (own_in(comparison.overlaps, end).values[flows["step"]] for end in ("before", "after"))
-    tables, opacities = [], []
+    tables, opacities, maybe = [], [], []
     for j, sides in zip(shown[:-1], pairwise(numbers), strict=True):
         rows = flows[(before == comparison.layers[j]) & (after == comparison.layers[j + 1])]
         ends = zip(sides, ("source", "target"), strict=True)
         at = tuple(_places_of(side, rows[name].to_numpy()) for side, name in ends)
         table, opacity = np.zeros((2, *(side.size for side in sides)))
+        may_be_empty = np.zeros(table.shape, np.bool_)
         table[at] = rows["expected"]
         opacity[at] = on_page(_FAINT) + _SURE * rows["low"] / rows["high"].clip(lower=1)
+        may_be_empty[at] = rows["low"] == 0
         tables.append(table)
+        maybe.append(may_be_empty & (table >= _LEAST))
         opacities.append(np.where(table < _LEAST, 0.0, opacity))
     sizes = []
     for k, (row, own) in enumerate(zip(reported, numbers, strict=True)):
@@ -116,7 +123,8 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, axes: Any 
     columns = list(map(Column, [""] * len(shown), [size / height for size in sizes], clusters, numbers))
     tables = [table / height for table in tables]
     moved = _names_of_bands(comparison, shown, numbers)
-    ax = draw_alluvial(grid[0], columns, tables, opacities, {band: ", ".join(names) for band, names in moved.items()})
+    named = {band: ", ".join(names) for band, names in moved.items()}
+    ax = draw_alluvial(grid[0], columns, tables, opacities, named, maybe)
     ax.set_xlim(-_MARGIN, len(shown) - 1 + _MARGIN)
     largest = comparison.largest_change
     if largest is not None:
@@ -141,6 +149,7 @@ def _scale(ax: Axes, height: float) -> None:
     number = float(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]).tick_values(0.0, height)[1])
     bottom = ax.get_ylim()[0]
     ax.set_yticks([bottom, bottom - number / height], ["0", f"{number:,.0f}"])
+    ax.get_yticklabels()[0].set_verticalalignment("bottom")  # not beside the name of the first layer
     ax.tick_params(axis="y", length=3)
     ax.spines["left"].set_visible(True)
     ax.spines["left"].set_bounds(bottom - number / height, bottom)
@@ -188,7 +197,8 @@ def _name_layers(ax: Axes, names: list[Any], n_clusters: list[int]) -> None:
         ax.set_xticks(range(len(names)), ["\n".join(both) for both in lines], parse_math=False)
     elif (longest := max(map(len, shown))) <= _LEVEL:
         step = int(np.ceil(frame.CHARACTER * (longest + 1) / room))
-        ax.set_xticks(range(0, len(names), step), shown[::step], parse_math=False)
+        at = [*range(0, len(names) - step, step), len(names) - 1]  # the last layer has its name
+        ax.set_xticks(at, [shown[k] for k in at], parse_math=False)
     else:
         frame.label_some(ax, "x", np.array(shown))
 
@@ -219,7 +229,8 @@ def _say_largest(ax: Axes, comparison: LayerComparison, named: Mapping[str, floa
     change = grammar.in_digits(largest.expected_loss, 2, comparison.loss.unit)
     said = f"largest change from {largest.before} to {largest.after}{ringed}: {change}"
     n_moved, dim = len(_moved_most(comparison)[0]), str(comparison.partitions.labels.dims[1])
-    moves = [f"{name} ({percent(probability)})" for name, probability in named.items()]
+    chances = [f"{name} ({'probability ' * (k == 0)}{percent(p)})" for k, (name, p) in enumerate(named.items())]
+    moves = list(chances)
     if n_moved > len(named) > 0:
         moves.append(f"{n_moved - len(named):,} more")
     moved = " and ".join([", ".join(moves[:-1]), moves[-1]][len(moves) < 2 :]) if moves else ""
@@ -240,13 +251,13 @@ def _say_farthest(ax: Axes, comparison: LayerComparison) -> None:
 
 
 def _mark_largest(ax: Axes, comparison: LayerComparison, column: str) -> None:
-    """Mark the cells of the two layers of the largest change in the matrix of a column with rings."""
+    """Mark the cells of the two layers of the largest change in the matrix of a column with a ring."""
     largest = comparison.largest_change
     if largest is not None:
         at = [comparison.layers.index(end) for end in (largest.before, largest.after)]
         (image,) = ax.images
         (ring,) = ink_on(image.cmap(image.norm(comparison.distances[column].values[at[:1], at[1:]])))
-        ax.plot(at, at[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=ring, clip_on=False)
+        ax.plot(at[1:], at[:1], "o", markersize=9, markerfacecolor="none", markeredgecolor=ring, clip_on=False)
 
 
 def _moved_most(comparison: LayerComparison) -> tuple[Positions, Items, Floats]:
@@ -285,12 +296,15 @@ def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
     from matplotlib.patches import Patch
 
     looks = {
-        "band whose number of items is sure; fainter: less sure": (COLOURS[0], on_page(_FAINT) + _SURE),
-        f"band that may be empty ({prob:.0%} interval)": (COLOURS[0], on_page(_FAINT)),
+        "band whose number of items is sure; fainter: less sure": on_page(_FAINT) + _SURE,
+        f"outlined: band that may be empty ({prob:.0%} interval)": on_page(_FAINT),
     }
+    entries: list[Any] = [
+        Patch(facecolor=to_rgba(NEUTRAL, look), edgecolor=NEUTRAL, linewidth=OUTLINE * (look < 1 / 3), label=name)
+        for name, look in looks.items()
+    ]
     if elsewhere:
-        looks["elsewhere: in no cluster of the partition"] = (OPEN, 1.0)
-    entries = [Patch(facecolor=to_rgba(*look), edgecolor=NEUTRAL, label=name) for name, look in looks.items()]
+        entries.append(grammar.point("grey block: in no cluster of the partition", "s", OPEN))
     grammar.legend_above(ax, entries)
 
 
@@ -413,8 +427,9 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
         ax.scatter(
             at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="on the shortlist"
         )
-        peaks, s = table.index[is_listed].tolist(), "s" * (sum(is_listed) > 1)
-        grammar.say(ax, f"local peak{s} of stability: {listed(peaks, 4)} (ring{s})")
+        peaks, several = _joined(table.index[is_listed].tolist()), sum(is_listed) > 1
+        are = "are local peaks of stability (rings)" if several else "is the local peak of stability (ring)"
+        grammar.say(ax, f"{peaks} {are}")
     elif best.any():
         grammar.say(ax, f"no layer is clearly more stable than {listed(table.index[best].tolist(), 4)} (filled)")
     else:
@@ -424,23 +439,31 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
         low = min(low, 0.0)
         ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
     room = 0.12 * (1.0 - low)
-    label = "stability (1: equal,\n0: random)"
-    ax.set(ylabel=grammar.with_errors(label, error, RUNS), ylim=(low - room, 1.0 + room))
-    grammar.add_legend(ax)
+    label = grammar.with_errors("stability (1: equal,\n0: random)", error, RUNS, ", cut at 1")
+    ax.set(ylabel=label, ylim=(low - room, 1.0 + room))
+    grammar.legend_above(ax)
+
+
+def _joined(names: list[Any]) -> str:
+    """Some names in words; of many, the first."""
+    return joined(names) if len(names) <= _MOST_MOVED else listed(names, _MOST_MOVED)
 
 
 def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
     """Numbers of clusters of the runs of each layer, and of its consensus partition."""
     at = np.arange(len(table))
-    ax.vlines(at, table["fewest"], table["most"], color=NEUTRAL, linewidth=5.0, alpha=0.5, label="runs")
-    same = (table["fewest"] == table["most"]).to_numpy()
-    ax.scatter(at[same], table["most"][same], marker="_", s=60, color=NEUTRAL, zorder=1.5)
+    beside = at - _BESIDE
+    runs = " to ".join(dict.fromkeys(str(number) for number in (table["n_runs"].min(), table["n_runs"].max())))
+    label = f"fewest to most in {runs} runs"
+    ax.vlines(beside, table["fewest"], table["most"], color=NEUTRAL, linewidth=2.0, label=label)
+    for end in ("fewest", "most"):
+        ax.scatter(beside, table[end], marker="_", s=30, color=NEUTRAL)
     if table["n_clusters"].notna().all():
         ax.scatter(at, table["n_clusters"], s=22, color=ink(), label="consensus", zorder=2)
     ax.set_ylim(0, 1.1 * np.nanmax([1, table["most"].max(), table["n_clusters"].max()]))
     frame.tick_integers(ax.yaxis)
     ax.set_ylabel("clusters")
-    grammar.add_legend(ax)
+    grammar.legend_above(ax)
 
 
 def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
@@ -460,7 +483,7 @@ def _plot_flow(ax: Axes, partitions: AlignedPartitions, n_layers: int) -> None:
     colours = [np.where(is_noise[own], NUMBER_OF_NOISE, own) for own in numbers]
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [on_page(_FAINT) + _SURE * 0.66] * len(tables))
-    ax.set_ylabel(counted_items(labels.shape[1], str(partitions.labels.dims[1])))
+    ax.set_ylabel(counted_items(labels.shape[1], partitions.labels.dims[1]))
     _scale(ax, height)
     if is_noise.any():
         grammar.add_legend(ax, [grammar.point(NOISE, "s", NOISE_GREY)])
@@ -529,7 +552,7 @@ def plot_layer_distances(
         raise ValueError(f"`column` must be 'expected_loss' or 'ari'; got {column!r}.")
     colours, n_axes = as_cmap(cmap), 1 + comparison.ordered
     grid = frame.grid_axes(
-        axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, stacked=(1.2, 1.0), width_ratios=(1.2, 1.0)[:n_axes]
+        axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, stacked=(1.7, 1.0), width_ratios=(1.2, 1.0)[:n_axes]
     )
     grid = grid.ravel()
     image = grid[0].imshow(comparison.distances[column].values, cmap=colours, interpolation="nearest")
@@ -537,11 +560,23 @@ def plot_layer_distances(
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
     frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
-    _say_largest(grid[0], comparison, {}, f" (rings; of successive {_plural_of(comparison.dim)})")
+    _say_largest(grid[0], comparison, {}, " (ring)")
     if comparison.ordered:
         _mark_largest(grid[0], comparison, column)
         _plot_by_lag(grid[1], comparison, column, labels[column])
     return grid
+
+
+def _lags_in_words(means: pd.DataFrame, column: str, label: str, error: pd.Series, many: str) -> str:
+    """Up to which lag layers are more alike than independent ones, by two mean errors, else the means at the ends."""
+    if column == "expected_loss":
+        closer = (means["independent"] - means[column] > grammar.ERRORS * error).to_numpy()
+        first, n = means.index[0], int(np.append(closer, False).argmin())
+        if n and first == 1:
+            until = f" up to lag {means.index[n - 1]}" if n < len(means) else " at every lag"
+            return f"{many} are more alike than independent ones{until}"
+    ends = [f"{means[column].iloc[k]:.2f} at lag {means.index[k]}" for k in (0, -1)]
+    return f"mean {label}: {', '.join(dict.fromkeys(ends))}"
 
 
 def _plural_of(dim: str) -> str:
@@ -563,10 +598,11 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
         ax.plot(
             means.index, means["independent"], color=ink(), linestyle="--", label=f"mean if {many} were independent"
         )
-    ax.set(xlabel=f"lag (steps between {many})", ylabel=grammar.with_errors(label, error))
+    hidden = 0 < grammar.ERRORS * float(error.max()) < _HIDDEN * float(np.ptp(table[column].dropna()))
+    inside = " (within the points)" * hidden
+    ax.set(xlabel=f"lag (steps between {many})", ylabel=f"{grammar.with_errors(label, error)}{inside}")
     ax.locator_params(axis="x", integer=True)
-    ends = [f"{means[column].iloc[k]:.2f} at lag {means.index[k]}" for k in (0, -1)]
-    grammar.say(ax, f"mean {label}: {', '.join(dict.fromkeys(ends))}")
+    grammar.say(ax, _lags_in_words(means, column, label, error.groupby(lags).mean(), many))
     grammar.legend_above(ax)
 
 
@@ -629,6 +665,7 @@ def plot_layer_items(
         grid, shown = _draw_partitions(comparison.partitions, order, figsize, axes)
         _say_largest(grid[0], comparison, _name_moved(grid[0], comparison, shown))
         _mark_moves(grid[0], comparison, shown)
+        grid[0].set_ylabel(comparison.dim)
         return grid
     if isinstance(layers, AlignedPartitions):
         grid, _ = _draw_partitions(layers, order, figsize, axes)
@@ -646,7 +683,7 @@ def plot_layer_items(
 
 def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None:
     """Mark the items, of those shown from left to right, that move to a layer: clearly, or in the partition alone."""
-    labels = comparison.partitions.labels.values[:, shown]
+    labels, marks = comparison.partitions.labels.values[:, shown], list[tuple[float, float]]()
     for before, after, clear in zip(
         *(own_in(comparison.overlaps, end).values.tolist() for end in ("before", "after")),
         own_in(comparison.overlaps, "clear"),
@@ -658,10 +695,17 @@ def _mark_moves(ax: Axes, comparison: LayerComparison, shown: Positions) -> None
         for some, face in ((is_clear, ink()), (unsure, "none")):
             x = np.flatnonzero(some)
             at = x, np.full(x.size, y)
-            ax.scatter(*at, marker="v", s=14, facecolors=face, edgecolors=ink(), linewidths=0.6, zorder=3)
+            marks += zip(*at, strict=True)
+            ax.scatter(*at, marker="v", s=24, facecolors=face, edgecolors=ink(), linewidths=0.6, zorder=3)
+    items = Items.along(comparison.partitions.labels, str(comparison.partitions.labels.dims[1]))
+    if len(marks) <= _MOST_MARKS:
+        for place, height in marks:
+            name = frame.shortened(items.named(shown[[int(place)]])[0], frame.LONGEST)
+            _name_mark(ax, place, height, name, shown.size)
+    clearly = f"clearly moved (probability above {ODDS / (1 + ODDS):.0%})"
     clear_move, unsure_move = (
-        grammar.point(name, "v", ink(), markersize=4, markerfacecolor=face)
-        for name, face in (("clearly moved", ink()), ("may have moved", "none"))
+        grammar.point(name, "v", ink(), markersize=5, markerfacecolor=face)
+        for name, face in ((clearly, ink()), ("may have moved", "none"))
     )
     grammar.legend_above(ax, [clear_move, unsure_move])
 
@@ -676,16 +720,24 @@ def _name_moved(ax: Axes, comparison: LayerComparison, shown: Positions) -> dict
         return {}
     moved, items, probability = _moved_most(comparison)
     visible = moved[np.isin(moved, shown)][:_MOST_MOVED]
-    y, on_axis = comparison.layers.index(largest.after) - 0.5, {tick.get_text() for tick in ax.get_xticklabels()}
+    y = comparison.layers.index(largest.after) - 0.5
     names = frame.short_names(items.named(visible), frame.LONGEST)
     for item, name in zip(visible.tolist(), names, strict=True):
-        if name not in on_axis:
-            x = float(np.flatnonzero(shown == item)[0])
-            side = "right" if x > shown.size / 2 else "left"
-            place: dict[str, Any] = {"xytext": (-4 if side == "right" else 4, 0), "textcoords": "offset points"}
-            style: dict[str, Any] = {"fontsize": "small", "va": "center", "ha": side, "parse_math": False, "zorder": 4}
-            ax.annotate(name, (x, y), bbox=grammar.behind_names(ax), **place, **style)
+        _name_mark(ax, float(np.flatnonzero(shown == item)[0]), y, name, shown.size)
     return dict(zip(names, probability[visible].tolist(), strict=True))
+
+
+def _name_mark(ax: Axes, x: float, y: float, name: str, n_shown: int) -> None:
+    """Write the name of an item next to its mark, if neither the axis nor another mark of the row has it there."""
+    known = {tick.get_text() for tick in ax.get_xticklabels()} | {
+        one.get_text() for one in ax.texts if one.get_position()[1] == y
+    }
+    if name in known:
+        return
+    side = "right" if x > n_shown / 2 else "left"
+    place: dict[str, Any] = {"xytext": (-4 if side == "right" else 4, 0), "textcoords": "offset points"}
+    style: dict[str, Any] = {"fontsize": "small", "va": "center", "ha": side, "parse_math": False, "zorder": 4}
+    ax.annotate(name, (x, y), bbox=grammar.behind_names(ax), **place, **style)
 
 
 def _draw_partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, Positions]:
@@ -697,7 +749,22 @@ def _draw_partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes
     names = [*map(str, aligned.names), "absent"]
     by, strengths = f"cluster of {captions[0]}", list(1.0 * there)
     shown = draw_numbered(grid.item(), items, list(rows), names, captions, by, order, strengths)
+    _name_new(grid.item(), rows[:, shown], names)
     return grid.ravel(), shown
+
+
+def _name_new(ax: Axes, rows: Integers, names: list[str]) -> None:
+    """Name each cluster that the first row lacks where it begins, if there is room."""
+    known, (across, down) = set(rows[0].tolist()), frame.extent(ax)
+    for y, row in enumerate(rows[1:].tolist(), 1):
+        for k in [k for k in dict.fromkeys(row) if k not in known]:
+            first, last = row.index(k), len(row) - 1 - row[::-1].index(k)
+            fits = frame.CHARACTER * len(names[k]) < across / len(row) * row.count(k)
+            if k < len(names) - 1 and fits and down / len(rows) > _ROW:
+                (own_ink,) = ink_on(colours_of(np.array([k])))
+                style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": own_ink}
+                ax.text((first + last) / 2, y, names[k], parse_math=False, **style)
+            known.add(k)
 
 
 def _draw_memberships(layers: Mapping[Any, Membership], order: Any, figsize: Size, axes: Any) -> Grid:

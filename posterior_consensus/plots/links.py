@@ -13,19 +13,20 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, ink, on_page
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.results.display import as_text, counted, plural
+from posterior_consensus.results.display import as_text, counted, plural, short_name_of
 from posterior_consensus.runtime.aliases import Flags, Floats, Positions
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
 _WIDE, _SHORT = 220.0, 14  # points of axes for long names, and most characters of names beside narrower ones
 _NAMED = 0.6  # share of the width of narrow axes that names of pairs may have
+_ABOVE = 1.9  # of the font's size: height of a row with its name above
 _BINS = np.linspace(0.0, 1.0, 21)
 _SCORE = "score (probability of a match)"
 _LOOKS = "●\u00a0in\u00a0one\u00a0cluster  ○\u00a0in\u00a0different\u00a0ones"  # each in one line
 _BESIDE = 0.22  # of a bar: from its middle to the interval, and to the prior
 _LEFT = 0.85  # share of the height of axes that labels and titles of several lines leave
-_SHADE = 0.15  # opacity
+_SHADE = 0.3  # opacity
 _SIZES_IN_TITLE = 2
 
 
@@ -132,6 +133,9 @@ def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     grammar.mark_limit(ax, links.tau, f"threshold: {links.tau:.3g}")
     joined = links.against["joined"]
     counts = f"{joined.sum():,} joined, {(~joined).sum():,} separated"
+    style: dict[str, Any] = {"transform": ax.transAxes, "ha": "center", "fontsize": "small"}
+    ax.text(links.tau / 2, 0.9, f"{joined.sum():,} joined", va="top", **style)
+    ax.text((1 + links.tau) / 2, 0.06, f"{(~joined).sum():,} separated", va="bottom", **style)
     grammar.say(ax, f"{counts} against their score (shaded)")
 
 
@@ -139,7 +143,7 @@ def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
     """Plot the number of clusters of each size, on an axis of square roots."""
     counts = links.n_by_size
     at = np.arange(counts.size)
-    ax.plot(at, counts, "D", color=MARK, markersize=5, clip_on=False)
+    ax.plot(at, counts, "D", color=ink(), markersize=5, clip_on=False)
     for x, count in enumerate(counts):
         ax.annotate(f"{count:,}", (x, count), (0, 5), textcoords="offset points", ha="center", fontsize="small")
     ax.set_xlim(-0.5, counts.size - 0.5)
@@ -166,7 +170,7 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
     bounds = "" if shown["exact"].all() else "; ◄ at most"
-    ax.set(xlabel=f"increase of the expected loss (pairs)\n{_LOOKS}{bounds}")
+    ax.set(xlabel=f"increase of the expected {short_name_of(links.loss)} (pairs)\n{_LOOKS}{bounds}")
     if len(shown):
         increase, exact = shown[["increase", "exact"]].iloc[-1]
         change, bound = ("increases", "at most ") if increase >= 0 else ("reduces", "at least ")
@@ -188,7 +192,7 @@ def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, e
 def _draw_decided(ax: Axes, x: Floats, y: Positions, joined: Flags, marker: str = "o") -> None:
     """Plot points of pairs, filled if the partition joins them."""
     style: dict[str, Any] = {
-        "s": 26,
+        "s": 14,
         "edgecolors": ink(),
         "linewidths": 1.0,
         "marker": marker,
@@ -205,7 +209,7 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     similarity, within = links.pairs["similarity"].values, links.within
     nearest = np.argsort(np.abs(similarity - 0.5), kind="stable")
     nearest = nearest[(similarity[nearest] >= UNLIKELY) & (similarity[nearest] <= SURE)]
-    shown = nearest[: _most_rows(ax, _MOST_NAMED)]
+    shown = nearest[: _most_rows(ax, _MOST_NAMED, above=True)]
     shown = shown[np.argsort(similarity[shown], kind="stable")]
     at, mean = np.arange(shown.size), similarity[shown]
     error = grammar.ERRORS * np.nan_to_num(links.pairs["mcse"].values[shown])
@@ -220,9 +224,11 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     grammar.mark_limit(ax, 0.5, "0.5", at=0.0)
 
 
-def _most_rows(ax: Axes, most: int) -> int:
-    """Number of rows with names that are readable, at most `most`."""
-    return min(most, max(1, int(_LEFT * frame.extent(ax)[1] / (1.15 * frame.font_of_names()))))
+def _most_rows(ax: Axes, most: int, *, above: bool = False) -> int:
+    """Number of rows with names that are readable, at most `most`; names may be `above` points of narrow axes."""
+    width, height = frame.extent(ax)
+    line = (_ABOVE if above and width <= _WIDE else 1.15) * frame.font_of_names()
+    return min(most, max(1, int(_LEFT * height / line)))
 
 
 def _name_pairs(ax: Axes, places: Positions, first: Iterable[Any], second: Iterable[Any]) -> None:
@@ -230,10 +236,19 @@ def _name_pairs(ax: Axes, places: Positions, first: Iterable[Any], second: Itera
     width = frame.extent(ax)[0]
     letters = _NAMED * width / (0.55 * frame.font_of_names())
     longest = frame.LONGEST if width > _WIDE else min(_SHORT, int((letters - len(" and ")) / 2))
-    short = frame.short_names(map(as_text, chain(first, second)), longest)
+    given = list(map(as_text, chain(first, second)))
+    above = width <= _WIDE and max(map(len, given), default=0) > longest
+    short = frame.short_names(given, frame.LONGEST if above else longest)
     names = [f"{one} and {other}" for one, other in zip(short[: places.size], short[places.size :], strict=True)]
-    frame.set_ticks(ax, "y", places, names)
-    ax.set_ylim(-0.7, max(places.size, 1) - 0.3)
+    ax.set_ylim(-0.7, max(places.size, 1) - 0.3 + 0.5 * above)
+    if not above:
+        frame.set_ticks(ax, "y", places, names)
+        return
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": "small"}
+    for place, name in zip(places.tolist(), names, strict=True):
+        ax.text(0.0, place + 0.5, name, parse_math=False, bbox=grammar.behind_names(ax), **style)
 
 
 @frame.in_small_print

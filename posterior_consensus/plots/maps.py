@@ -38,6 +38,8 @@ _AREA_OF_ITEM = 16.0  # of a point, in square points; grows with the root of its
 _DIGITS = 9
 _LONGEST = 16  # letters of a name
 _NEXT, _FARTHER = 5.0, (18.0, 36.0, 60.0)  # points from a mark to its caption, without and with a line
+_CLEAR, _OFF = 9.0, 2.0  # points between a caption and the middles of other marks, and of points
+_STEPS = 30  # points of a line to a caption, which crosses no other caption
 _ALONG = 200  # points of a line, in places for captions
 _AROUND = np.array([(0, 1), (1, 0), (-1, 0), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])  # of a mark
 
@@ -138,7 +140,8 @@ def plot_draws_map(
     marked = [canonical_labels(labels[at]) for _, labels in marks.values()]
     squares = losses_of_draws(np.arange(compared.n_draws), compared, metric) ** 2
     placed, added, shares = _scaled(squares, compared, marked, metric)
-    ax = frame.new_axes(ax, figsize, 5.8, 4.4)
+    wide, high = np.ptp(np.vstack([placed, added]), axis=0).tolist()
+    ax = frame.new_axes(ax, figsize, 5.8, float(np.clip(1.4 + 3.4 * high / max(wide, SAME), 3.0, 4.4)))
     inside = np.ones(shown.n_draws, bool)
     if ball is not None:
         reached = loss_matrix(draws.as_labels(ball.partition)[np.newaxis], shown, metric)[0]
@@ -159,7 +162,7 @@ def plot_draws_map(
     shares = shares.round(2)  # so that the parts that the labels have add up
     ax.set_xlabel(f"{name}, first axis: {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
-    ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
+    ax.set_ylabel(f"{name}, second axis: {shares[1]:.0%}{some}")
     if 0 < shares.sum() < _LITTLE:
         caution = f"{shares.sum():.0%} is shown: {words.draws} that are close can be far apart"
         frame.extend_label(ax, "x", f"\n{caution}")
@@ -380,11 +383,12 @@ def plot_items_map(
     clusters = zip(frame.short_names(items.names, _LONGEST), sizes, names, strict=True)
     captions = [f"{cluster} (n = {size:,})\ntypical: {item}" for cluster, size, item in clusters]
     shares = shares.round(2)  # so that the parts that the labels have add up to what the title says
-    ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
-    ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
+    ax.set_xlabel(f"similarity map, axis 1 ({shares[0]:.0%} of the variation)")
+    ax.set_ylabel(f"axis 2 ({shares[1]:.0%})")
     _as_map(ax)
-    nearest, similarity = _say_nearest(ax, source, labels, items.names, float(shares.sum()))
-    ends = places[items.exemplars[nearest]]
+    exemplars = places[items.exemplars]
+    nearest, similarity = _say_nearest(ax, source, labels, items.names, float(shares.sum()), exemplars)
+    ends = exemplars[nearest]
     if nearest:
         ax.plot(*ends.T, ":", color=colours.ink(), linewidth=1.0, zorder=1)
         x, y = ends.mean(axis=0).tolist()
@@ -405,7 +409,14 @@ def _draw_stack(ax: Axes, places: Floats, labels: npt.NDArray[np.int32], numbers
     _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
     x, y = places[first].T
     frame.scatter_clusters(
-        ax, x, y, numbers[labels[first]], s=_AREA_OF_ITEM * np.sqrt(counts), alpha=0.7, linewidths=0.0
+        ax,
+        x,
+        y,
+        numbers[labels[first]],
+        s=_AREA_OF_ITEM * np.sqrt(counts),
+        alpha=0.8,
+        edgecolors=colours.ink(),
+        linewidths=0.4,
     )
 
 
@@ -463,20 +474,20 @@ def _free_place(
 ) -> tuple[float, Floats, Floats] | None:
     """Where a caption of this size (2,) fits: its distance from the mark, its middle, and its corners (2, 2).
 
-    Of the nearest places within the axes that cover no mark and no other caption, it is one that covers fewest points.
+    It covers no mark and no other caption. Of such places within the axes, it is the nearest that covers no point, else
+    the one that covers fewest.
     """
+    found = []
     for away in (_NEXT, *_FARTHER):
-        found = []
         for direction in _AROUND:
             middle = mark + direction * (away + size / 2)
             box = np.stack([middle - size / 2, middle + size / 2])
+            line = np.linspace(mark, middle, _STEPS)
             free = all(np.any((box[0] >= other[1]) | (box[1] <= other[0])) for other in taken)
-            if free and np.all(np.abs(box) <= room / 2) and not _inside(marks, box, _NEXT).any():
-                found.append((int(_inside(points, box, 0.0).sum()), middle, box))
-        if found:
-            _, middle, box = min(found, key=lambda place: place[0])
-            return away, middle, box
-    return None
+            free = free and not any(_inside(line, other, 0.0).any() for other in taken)
+            if free and np.all(np.abs(box) <= room / 2) and not _inside(marks, box, _CLEAR).any():
+                found.append((int(_inside(points, box, _OFF).sum()), away, middle, box))
+    return min(found, key=lambda place: place[:2])[1:] if found else None
 
 
 def _inside(points: Floats, box: Floats, margin: float) -> Flags:
@@ -486,11 +497,11 @@ def _inside(points: Floats, box: Floats, margin: float) -> Flags:
 
 
 def _say_nearest(
-    ax: Axes, source: PairSource, labels: Labels, names: tuple[Hashable, ...], shown: float
+    ax: Axes, source: PairSource, labels: Labels, names: tuple[Hashable, ...], shown: float, places: Floats
 ) -> tuple[list[int], float]:
     """Write which two clusters have the largest mean similarity between their items as the title; return both.
 
-    It says so if the map shows little of the variation.
+    It says so if the map shows little of the variation, and if the `places` of other clusters (K, 2) are nearer.
     """
     sizes = np.bincount(labels)
     largest = [k for k in grammar.largest_of(sizes).tolist() if names[k] != NOISE]
@@ -508,6 +519,8 @@ def _say_nearest(
     largest_mean = float(between[one, other])
     said = f"{of}{first} and {second} are most alike: mean {what} {largest_mean:.2f} (at the line)"
     if 0 < shown < _LITTLE:
-        said += f"; the map shows {shown:.0%}, so others can look nearer"
+        apart = np.linalg.norm(places[largest][:, np.newaxis] - places[largest], axis=2)
+        closer = apart[np.triu_indices(len(largest), 1)].min() < apart[one, other]
+        said += f"; others {'look' if closer else 'can look'} nearer, as the map shows {shown:.0%}"
     grammar.say(ax, said)
     return nearest, largest_mean

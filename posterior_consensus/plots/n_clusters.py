@@ -10,12 +10,12 @@ from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
     BARS,
-    NEUTRAL,
     PRIOR,
     chain_cross,
     chain_labels,
     check_matplotlib,
     ink,
+    on_page,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
@@ -25,6 +25,8 @@ from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible
 _MOST_POINTS = 60
+_OUTSIDE = 0.2  # opacity of a bar outside of the interval
+_CLEAR = 0.9  # opacity of bars below an outline
 _LEAST_SHOWN = 8  # numbers of clusters shown at least
 
 
@@ -89,7 +91,12 @@ def plot_n_clusters(
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     shares = np.bincount(draws.n_clusters - fewest, draws.weights)
     words = draws.samples.words
-    ax.bar(numbers, shares, width=0.8, color=BARS, label=f"all {words.chains if draws.samples.series else words.draws}")
+    low, high = _interval(draws)
+    inside = (numbers >= low) & (numbers <= high)
+    colours = [BARS if known else (BARS, on_page(_OUTSIDE)) for known in inside]
+    label = f"all {words.chains if draws.samples.series else words.draws}"
+    bars = ax.bar(numbers, shares, width=0.8, color=colours).patches
+    bars[int(inside.argmax())].set_label(label)
     chains, n_chains = draws.samples.chains, len(draws.samples.chains)
     labels = chain_labels(draws.samples.chain_names, f"each {words.chain}", words.chain)
     for k, rows in enumerate(chains if n_chains > 1 and fewest < most else []):
@@ -115,14 +122,23 @@ def plot_n_clusters(
 
 
 def _numbers_in_words(draws: Any) -> str:
-    """The range of the number of clusters, and the share of the draws that has it."""
+    """The most frequent number of clusters, and the interval with the share of the draws in it."""
     words, numbers = draws.samples.words, draws.n_clusters
-    low, high = np.quantile(numbers, [0.05, 0.95], weights=draws.weights, method="inverted_cdf")
+    low, high = _interval(draws)
     if low == high and np.all(numbers == low):
         return f"Every {words.draw} has {counted(int(low), 'cluster')}."
     share = float(draws.weights[(numbers >= low) & (numbers <= high)].sum())
     range_of = f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
-    return f"{range_of} clusters in {percent(share)} of the {words.draws}"
+    shares = np.bincount(numbers, draws.weights)
+    most = f"{counted(int(shares.argmax()), 'cluster')} most often, " if low < high else ""
+    darker = " (darker)" if numbers.min() < low or high < numbers.max() else ""
+    return f"{most}{range_of}{' clusters' * (low == high)}{darker} in {percent(share)}"
+
+
+def _interval(draws: Any) -> tuple[float, float]:
+    """Ends of the central 90% interval of the number of clusters."""
+    low, high = np.quantile(draws.n_clusters, [0.05, 0.95], weights=draws.weights, method="inverted_cdf")
+    return float(low), float(high)
 
 
 def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most: int) -> tuple[int, int]:
@@ -190,7 +206,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     grid[0].set_ylabel(grammar.with_errors(label, errors, words, " of difference to ring"))
     if drawn:
         height, error = table["probability"].values, grammar.ERRORS * table["probability_mcse"].fillna(0.0).values
-        style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
+        style = {"ecolor": ink(), "capsize": 2, "error_kw": {"linewidth": 1.0}}
         bars = np.stack([np.minimum(error, height), error])
         grid[1].bar(numbers, height, width=0.8, color=BARS, yerr=bars, **style)
         grid[1].set_ylabel(grammar.with_errors(words.on_axis.replace(" ", "\n", 1), error, words))
@@ -206,7 +222,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     if drawn:
         often = int(table["probability"].values.argmax())
         shown = percent(float(table["probability"].values[often]))
-        most = f"most {words.probable} of these: {counted(int(numbers[often]), 'cluster')}, {shown}"
+        most = f"most {words.probable} of the numbers shown: {counted(int(numbers[often]), 'cluster')}, {shown}"
         known = table["probability"].values[often] > 0
         grammar.say(grid[1], most if known else f"no {words.draw} has one of these numbers")
     grid[-1].set_xlabel("number of clusters")
@@ -353,7 +369,8 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     within = table["distance_within"]
     grid[0].plot(numbers, within, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False)
     grid[0].set(ylim=(0.0, 1.0), ylabel="share of distance within\nclusters (low: alike)", xlabel="number of clusters")
-    grid[1].bar(numbers, table["clusters"], color=BARS, width=0.8, label=f"clusters in a {words.draw}")
+    name = f"clusters in a {words.draw}, after merging"
+    grid[1].bar(numbers, table["clusters"], color=(BARS[:-2], _CLEAR), width=0.8, label=name)
     edges = np.append(numbers, numbers[-1] + 1) - 0.5
     name = f"components in a {words.draw}"
     grid[1].stairs(table["components"], edges, color=ink(), linewidth=1.4, label=name)
@@ -363,17 +380,19 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
         frame.tick_integers(ax.xaxis)
     most, before = (counted(int(numbers[table[name].argmax()]), name[:-1]) for name in ("clusters", "components"))
     share = percent(float(table["clusters"].max()))
-    grammar.say(grid[0], _elbow_in_words(numbers, within.to_numpy()))
-    grammar.say(grid[1], f"{most} after merging in {share} of the {words.draws}; before, most often {before}")
+    grammar.say(grid[0], _elbow_in_words(numbers, within.to_numpy(), words.draws))
+    grammar.say(grid[1], f"single {words.draws}: most often {most} after merging ({share}); before, {before}")
     grammar.legend_above(grid[1])
     return grid
 
 
-def _elbow_in_words(numbers: Integers, within: Floats) -> str:
+def _elbow_in_words(numbers: Integers, within: Floats, draws: str) -> str:
     """From which number of clusters to the next the share of the distance within clusters falls most."""
     falls = np.nan_to_num(within[:-1] - within[1:])
     if not np.any(falls > 0):
         return "no number of clusters has less of the distance within clusters"
     k = int(falls.argmax())
     ends = " to ".join(grammar.in_digits(share, 2) for share in within[k : k + 2].tolist())
-    return f"distance within clusters falls most from {numbers[k]} to {numbers[k + 1]} clusters: {ends}"
+    return (
+        f"over all {draws}, distance within clusters falls most from {numbers[k]} to {numbers[k + 1]} clusters: {ends}"
+    )

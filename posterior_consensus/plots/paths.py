@@ -34,16 +34,19 @@ from posterior_consensus.results.display import (
     short_name_of,
     with_unit,
 )
-from posterior_consensus.runtime.aliases import Floats, Integers
+from posterior_consensus.runtime.aliases import Floats, Integers, Positions
 from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
 _BLUES = "#9ECAE1", "#4A98C9", "#1764AB"  # visible on a white page and, in reverse, on a black one
-_LINE, _WIDER = 1.2, 8.0  # points of a line, and at most more of the lowest one of equal lines
+_LINE = 1.2  # points
 _DIGITS = 9  # of equal losses
+_MAJORITY = 0.505  # threshold above 1/2
+_BESIDE = 0.02  # share of the axis, from a point to another at its number
 _MOST_NAMES = 40
 _MOST_SLANTED = 8
 _LONGEST_PRIOR = 40  # characters
+_UNRELIABLE = "unreliable weights: heavy, few effective draws or unseen numbers"
 
 
 @frame.in_small_print
@@ -128,12 +131,12 @@ def _plateaus_in_words(dim: str, x: Floats, clusters: Integers, distances: Float
 
 def draw_precision_and_recall(ax: Axes, x: Floats, table: xr.Dataset) -> None:
     """Plot expected precision and recall of pairs as named lines: recall falls, and precision rises."""
-    for name, marker, side in (("precision", "^", "top"), ("recall", "v", "bottom")):
+    for name, marker in (("precision", "^"), ("recall", "v")):
         y = table[name].values
         ax.plot(x, y, f"{marker}-", color=ink(), linewidth=1.0, markersize=4)
         if known := np.flatnonzero(np.isfinite(y)).tolist():
-            place: Any = {"xytext": (0, 7 if side == "bottom" else -7), "textcoords": "offset points", "va": side}
-            ax.annotate(name, (x[known[0]], y[known[0]]), fontsize="small", **place)
+            place: Any = {"xytext": (0, -7), "textcoords": "offset points", "va": "top"}
+            ax.annotate(name, (x[known[-1]], y[known[-1]]), fontsize="small", ha="right", **place)
 
 
 def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap: Any) -> None:
@@ -142,21 +145,24 @@ def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     is_same = distances < SAME
-    blues = _BLUES[::-1] if on_dark() else _BLUES
+    blues = LinearSegmentedColormap.from_list("near to far", _BLUES[::-1] if on_dark() else _BLUES)
+    colours = blues.with_extremes(under=_BLUES[1]) if cmap is None else as_cmap(cmap)  # as clear on any page
     middle = (x[:-1] + x[1:]) / 2
     corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
     steps = LineCollection(
         list(np.stack([np.column_stack(corner) for corner in corners], axis=1)),
         array=distances,
-        cmap=LinearSegmentedColormap.from_list("near to far", blues) if cmap is None else as_cmap(cmap),
-        norm=Normalize(0.0, distances.max() or 1.0),
+        cmap=colours,
+        norm=Normalize(SAME, max(distances.max(), 1.0 if is_same.all() else SAME)),
         linewidths=np.where(is_same, 5.0, 2.0),
         capstyle="butt",
         zorder=1.8,
     )
     ax.add_collection(steps)
-    thick = "\nthick: no change" if is_same.any() else ""
-    grammar.add_colour_bar(ax, steps, f"VI to the neighbour (bits){thick}")
+    hidden = ~is_same & (clusters[:-1] == clusters[1:])
+    ax.plot(middle[hidden], clusters[:-1][hidden], "|", color=ink(), markersize=11, markeredgewidth=1.4)
+    notes = "thick: no change" * int(is_same.any()), "|: change, same number" * int(hidden.any())
+    grammar.add_colour_bar(ax, steps, "\n".join(["VI to the neighbour (bits)", *filter(None, notes)]))
 
 
 def _scale_clusters(ax: Axes, clusters: Integers) -> None:
@@ -205,7 +211,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     -----
     An increase left of the dotted line, the penalty weight 0.25, indicates partitions that differ by search noise or
     few draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus
-    the loss without a penalty. Of lines with equal losses, the lower ones are wider.
+    the loss without a penalty. Chains with equal losses share a line in the colour of text.
 
     Examples
     --------
@@ -223,22 +229,52 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     more = table["own_loss"].values - table["own_loss"].values[0]
     same = np.unique(more.round(_DIGITS), axis=1, return_inverse=True)[1].ravel()
     what, n_chains = ("chain", "chains") if path.of_chains else ("analysis", "analyses"), len(path.names)
-    for at, name in enumerate(path.names):
-        label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
-        wider = _WIDER / np.sum(same == same[at]) * np.sum(same[at + 1 :] == same[at])  # a rim beside equal lines above
-        look = line | {"linewidth": _LINE + wider, "markersize": 0 if wider else 3, "label": label}
-        grid[1].plot(prices, more[:, at], **look, **chain_line(at, n_chains))
+    names = [f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name) for name in path.names]
+    groups = [np.flatnonzero(same == one) for one in dict.fromkeys(same.tolist())]
+    n_alone = 0
+    for own in groups:
+        if len(own) > 1:
+            look: dict[str, Any] = {"color": ink(), "label": f"{_together([names[k] for k in own])} (the same)"}
+        else:
+            look, n_alone = chain_line(n_alone, n_chains) | {"label": names[own[0]]}, n_alone + 1
+        grid[1].plot(prices, more[:, own[0]], linewidth=_LINE, markersize=3, **look, **line)
     increase = grammar.axis_label(f"increase of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
     grid[1].set(ylabel=increase, xlabel="penalty weight on disagreement")
+    index = table["averaged_jaccard"].values
+    early = "" if index[prices <= EARLY].max() - index[0] > SAME else "no "
     for ax in grid:
         ax.set_xlim(prices[0], prices[-1])
-        grammar.mark_limit(ax, EARLY, "increase left of this: search noise" if ax is grid[0] else "", at=0.0)
+        grammar.mark_limit(ax, EARLY, f"{early}increase left of this: search noise" if ax is grid[0] else "", at=0.0)
+    if early:
+        grid[0].texts[-1].set_text("no increase left of this, so no search noise")
     grammar.say(grid[0], _modes_in_words(path))
+    grammar.say(grid[1], _costs_in_words(names, groups, more[-1], path.loss.unit))
     if n_chains <= MOST_CHAINS:
         grammar.name_ends(grid[1])
     else:
         grid[1].text(0.02, 0.95, f"{n_chains} {what[1]}", transform=grid[1].transAxes, va="top", color=NEUTRAL)
     return grid
+
+
+def _together(names: list[str]) -> str:
+    """Names that end in successive numbers, with the first and the last number; else the names, at most four."""
+    stem = names[0].rstrip("0123456789")
+    first = names[0].removeprefix(stem)
+    if stem and first and names == [f"{stem}{int(first) + k}" for k in range(len(names))] and len(names) > 2:
+        return f"{stem.rstrip()}s {first} to {int(first) + len(names) - 1}"
+    return listed(names, 4)
+
+
+def _costs_in_words(names: list[str], groups: list[Positions], costs: Floats, unit: str) -> str:
+    """How much the largest penalty weight raises the own loss: of those whose loss rises most, and of the others."""
+    groups = sorted(groups, key=lambda own: -float(costs[own[0]]))
+    called = [_together([names[k] for k in own]) for own in groups]
+    most, least = (float(costs[own[0]]) for own in (groups[0], groups[-1]))
+    if most <= SAME:
+        return "agreement costs nothing"
+    other = "nothing" if least <= SAME else f"at least {grammar.in_digits(least, 2, unit)}"
+    others = f", {called[1]} {other}" if len(groups) == 2 else f", the others {other}" if len(groups) > 2 else ""
+    return f"agreement costs {called[0]} {grammar.in_digits(most, 2, unit)}{others}"
 
 
 def _modes_in_words(path: AgreementPath) -> str:
@@ -250,7 +286,7 @@ def _modes_in_words(path: AgreementPath) -> str:
         return f"the {what} agree without a penalty"
     if path.status == "search noise":
         return f"the {what} differ by search noise or few draws: they agree at a small penalty"
-    sides = f"{listed(groups[0], 4)} against {listed(groups[1], 4)}"
+    sides = " against ".join(_together([str(name) for name in group]) for group in groups[:2])
     more = f" and {counted(len(groups) - 2, 'other group')}" if len(groups) > 2 else ""
     apart = "are in different modes" if path.status == "different modes" else "share modes, but their partitions differ"
     return f"the {what} {apart}: {sides}{more}"
@@ -313,7 +349,14 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         ax.errorbar(x[order], y, np.stack([below, bars]), **style)
     error = grammar.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
     name = "" if own is None else f": {frame.shortened(sensitivity.prior, _LONGEST_PRIOR)}"
-    own_prior = {"fmt": "D", "markersize": 5, "color": PRIOR, "capsize": 2, "label": f"prior of the draws{name}"}
+    random = ", a random concentration, at its median" if "gamma" in sensitivity.prior and along else ""
+    own_prior = {
+        "fmt": "D",
+        "markersize": 5,
+        "color": PRIOR,
+        "capsize": 2,
+        "label": f"prior of the draws{name}{random}",
+    }
     grid[0].errorbar(x[-1], sensitivity.n_clusters, error, **own_prior)
     loss, reliable = (
         sensitivity.loss,
@@ -336,7 +379,8 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         grammar.say(grid[0], f"expected number of clusters: {clusters} under {under}")
         worst = reliable.isel(alternative=int(reliable["excess_loss"].values.argmax()))
         excess, error = rounded(float(worst["excess_loss"]), grammar.ERRORS * float(worst["excess_mcse"]))
-        by = with_unit(f"{excess} ± {error}" if worst["excess_mcse"] > 0 else excess, loss.unit)
+        sure = bool(worst["excess_mcse"] == 0)
+        by = with_unit(excess if sure else f"{excess} ± {error}", loss.unit) + " (2 MCSE)" * (not sure)
         best = "the partition is as good as the best one found under each"
         most = f"excess of the partition over the best one found: at most {by}"
         grammar.say(grid[1], most if worst["excess_loss"] > SAME else best)
@@ -352,7 +396,7 @@ def _shade(ax: Any, x: Floats, known: Any) -> None:
         return
     step = np.diff(x).min(initial=1.0) if x.size < 2 else np.median(np.diff(x))
     edges = np.concatenate([[x[0] - step / 2], (x[1:] + x[:-1]) / 2, [x[-1] + step / 2]])
-    words: str | None = "unreliable weights"
+    words: str | None = _UNRELIABLE
     for k in np.flatnonzero(~known):
         ax.axvspan(edges[k], edges[k + 1], color=NEUTRAL, alpha=0.3, linewidth=0, label=words)
         words = None
@@ -410,16 +454,17 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     sizes, probability, draws = partial.curve["n_items"].values, partial.curve.values, partial.words.draws
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
-    result = f"in the half that chose them: {percent(partial.search_probability)}"
-    dot: dict[str, Any] = {"color": MARK, "markersize": 6, "clip_on": False, "zorder": 3}
+    result = f"curve and ring: in the half that chose them, {percent(partial.search_probability)}"
+    dot: dict[str, Any] = {"color": MARK, "markerfacecolor": "none", "markersize": 8, "clip_on": False, "zorder": 3}
     ax.plot(partial.n_items, partial.search_probability, "o", label=result, **dot)
-    held_out = "in the other half" + (f": {percent(partial.probability)}" if partial.probability >= 0 else "")
+    held_out = "bar: in the other half" + (f", {percent(partial.probability)}" if partial.probability >= 0 else "")
     error = grammar.ERRORS * np.nan_to_num(partial.mcse)
-    size, share = partial.n_items, partial.probability
-    bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "zorder": 4}
+    size, share = partial.n_items + _BESIDE * sizes[-1], partial.probability
+    bar: dict[str, Any] = {"color": ink(), "markersize": 7, "capsize": 3, "linewidth": 1.2, "zorder": 4}
+    held_out += f" ± {grammar.ERRORS:g} {partial.words.mcse}" * bool(error > 0)
     ax.errorbar(size, share, error, fmt="_", label=held_out, clip_on=False, **bar)
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))
-    label = grammar.with_errors(f"share of {draws} that agree", error, partial.words)
+    label = f"share of {draws} that agree"
     dim = str(partial.labels.dims[0])
     ax.set(ylabel=label, xlabel=f"number of assigned {plural(dim) or 'items'}, of {sizes[-1]}")
     frame.tick_integers(ax.xaxis)
@@ -460,7 +505,7 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     Notes
     -----
     Components split as more agreement is required. In a flat part, components are the same: the title names the
-    longest.
+    longest above 1/2.
 
     Examples
     --------
@@ -480,13 +525,14 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     ax.plot(components.threshold, components.n_components, "o", color=MARK, clip_on=False, zorder=3)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
     grammar.mark_limit(ax, components.threshold, f"requested: {components.threshold:g}", at=0.5)
-    starts = frame.runs_of(numbers)
+    above = int(np.searchsorted(thresholds, _MAJORITY))  # below, half of the draws can disagree
+    starts = above + frame.runs_of(numbers[above:])
     longest = int(np.argmax(np.diff(starts)))
     first, last = thresholds[starts[longest]], thresholds[starts[longest + 1] - 1]
     here = f"{counted(components.n_components, 'stable component')} at {components.threshold:g}"
     also = ", the same" if first <= components.threshold <= last else f"; the same {numbers[starts[longest]]:,}"
     agree = f"threshold: least share of the {components.words.draws} that agree"
-    ax.set(xlabel=agree, ylabel="stable components")
+    ax.set(xlabel=agree, ylabel="number of stable components")
     grammar.say(ax, f"{here}{also} from {first:g} to {last:g}")
     frame.tick_integers(ax.yaxis)
     return ax

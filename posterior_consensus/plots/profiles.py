@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from posterior_consensus.answers.cluster_stability import ClusterStability
+from posterior_consensus.answers.cluster_stability import FOUND, ClusterStability
 from posterior_consensus.answers.cluster_summary import ClusterSummary
 from posterior_consensus.answers.contrast import Contrast
 from posterior_consensus.ensemble.partitions import Labels
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _FARTHEST = 2.0  # standard deviations at which colours end
 _THICK, _PALE = 0.5, 0.6  # of bars: share of a row, and opacity
+_FEWEST = 5  # items whose median and quartiles are shown
 _ABOVE, _BELOW = 0.22, 0.38  # of a row: from its middle to the marks on the bar, and below it
 
 
@@ -81,11 +82,11 @@ def plot_cluster_profiles(
 
     Notes
     -----
-    With one feature, each cluster has a row with a point for each item, the quartiles and the median. With several,
-    each cluster and feature has a cell, coloured by the cluster's mean in standard deviations of all items from their
-    mean; colours end at 2. The line across the cell is the standard deviation within the cluster. It is as wide as the
-    cell if it is at least the standard deviation of all items, so short lines are homogeneous features. Long names
-    lose their middle.
+    With one feature, each cluster has a row with a point for each item and, from 5 items, the median and the quartiles.
+    With several, each cluster and feature has a cell, coloured by the cluster's mean in standard deviations of all
+    items from their mean; colours end at 2. The line across the cell is the standard deviation within the cluster. It
+    is as wide as the cell if it is at least the standard deviation of all items, so short lines are homogeneous
+    features. Long names lose their middle.
 
     Examples
     --------
@@ -109,11 +110,8 @@ def plot_cluster_profiles(
         ax.set_xlabel("line: standard deviation within the cluster;\ncell width: standard deviation of all items")
     else:
         _draw_by_cluster(ax, table.values[:, 0], table.labels, table.numbers)
-        ax.set_xlabel(table.titles[0], wrap=True)
+        ax.set_xlabel(f"{table.titles[0]}\nupright: median; across: quartiles (from n = {_FEWEST})")
     grammar.say(ax, _explained_in_words(table.values, table.labels, features))
-    if not several:
-        marks = grammar.point("median", "|", ink(), markersize=8), grammar.line("quartiles", ink())
-        grammar.legend_above(ax, marks)
     ax.set_ylabel("cluster")
     ax.tick_params(axis="y", length=0)
     return ax
@@ -142,13 +140,15 @@ def _draw_by_cluster(ax: Axes, values: Floats, labels: Labels, numbers: Integers
     heights = cluster + 0.6 * (frame.spread(groups.cumcount().to_numpy()) - 0.5)
     alpha = np.clip(100 / groups.transform("size").to_numpy(), 0.3, 0.8)
     frame.scatter_clusters(
-        ax, table["value"].to_numpy(), heights, numbers[cluster], s=12, alpha=alpha, linewidths=0, zorder=3
+        ax, table["value"].to_numpy(), heights, numbers[cluster], s=14, alpha=alpha, edgecolors=ink(), linewidths=0.4
     )
     quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()
-    rows = quartiles.index.to_numpy()
-    ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=ink(), linewidths=1.5)
-    thick = min(11.0, frame.extent(ax)[1] / (labels.max() + 1) * 0.6)
-    ax.plot(quartiles[0.5], rows, "|", color=ink(), markersize=thick, markeredgewidth=2)
+    quartiles = quartiles[groups.size() >= _FEWEST]
+    rows, middle = quartiles.index.to_numpy(), quartiles[0.5]
+    half = min(0.4, 8.0 * (labels.max() + 1) / frame.extent(ax)[1])
+    for colour, width in ((ax.get_facecolor(), 3.6), (ink(), 1.8)):  # outlined, so that they are visible on points
+        ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=colour, linewidths=width, zorder=3)
+        ax.vlines(middle, rows - half, rows + half, colors=colour, linewidths=width, zorder=3)
     ax.set_ylim(int(labels.max()) + 0.5, -0.5)
     ax.spines["left"].set_visible(False)
 
@@ -224,7 +224,7 @@ def plot_cluster_summary(
 
     Notes
     -----
-    Points are means over the draws in which all clusters occur; intervals are between quantiles of these draws. Labels
+    Strokes are means over the draws in which all clusters occur; intervals are between quantiles of these draws. Labels
     on the left have each cluster's number n of assigned items, and the share of all draws, by weight, in which they are
     co-clustered, whatever the other clusters are. If the parameter is a DataArray with the attribute ``units``, the
     axis has the unit.
@@ -250,19 +250,19 @@ def plot_cluster_summary(
     low, lower, _, upper, high = own["quantiles"].transpose("quantile", "cluster").values
     room = frame.extent(ax)[1] / n  # points per cluster
     ax.hlines(rows, low, high, colors=colours, linewidth=min(1.2, room / 3))
-    ax.hlines(rows, lower, upper, colors=colours, linewidth=min(4.0, room / 2))
-    style = {"s": min(6.0, room) ** 2, "edgecolors": ink(), "linewidths": 0.6}
-    frame.scatter_clusters(ax, own["mean"].values, rows, clusters.numbers, zorder=2.5, **style)
+    ax.hlines(rows, lower, upper, colors=colours, linewidth=min(5.0, room / 2))
+    half = min(6.0, room / 2.5) / room  # a stroke, which hides no interval
+    ax.vlines(own["mean"].values, rows - half, rows + half, colors=ink(), linewidths=1.5, zorder=2.5)
     sizes, names = clusters.sizes, clusters.clusters["cluster"].values
     shares, words = clusters.clusters["probability"].values, clusters.words
     shown = zip(frame.short_names(names, frame.LONGEST), sizes, shares.tolist(), strict=True)
     _set_names(ax, "y", [f"{name} (n = {size:,}, {percent(share)})" for name, size, share in shown])
     unit = str(own["unit"].values) if "unit" in own.coords else ""
     ax.set(ylim=(n - 0.5, -0.5), xlabel=grammar.axis_label(str(own["parameter"].values), unit))
-    ax.set_ylabel(f"cluster (n, % of {words.draws})")
+    ax.set_ylabel(f"cluster (n, % of {words.draws} with the cluster)")
     what = words.either("credible intervals", "of the runs")
     with_all = f"over {counted(clusters.n_draws, words.draw)} with all these clusters"
-    ax.set_xlabel(f"{ax.get_xlabel()}\nmean, 50% and 90% {what}\n{with_all}")
+    ax.set_xlabel(f"{ax.get_xlabel()}\nmean (stroke), 50% (thick) and 90% {what}\n{with_all}")
     means = own["mean"].values
     if np.isfinite(means).any():
         ends = [
@@ -342,7 +342,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
         sizes = table["size"].values.tolist()
         _set_names(ax, "y", [f"{name} (n = {size:,})" for name, size in zip(names, sizes, strict=True)])
     ax.set(xlim=(0, 1.02), ylim=(n - 0.5, -0.5), ylabel="cluster")
-    label = f"share of {words.draws}, or Jaccard similarity"
+    label = f"bars, points: share of the {counted(stability.n_draws, words.draw)};\nbelow the bars: Jaccard similarity"
     not_sure = " of the share"
     if (found >= 1 - ROUNDING).any():
         not_sure += f"; not 0 at 100%,\nas further {words.draws} may lack the cluster"
@@ -350,7 +350,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     ax.tick_params(axis="y", length=0)
     if n:
         least = np.flatnonzero(found <= found.min() + ROUNDING).tolist()
-        share = f"in {percent(float(found.min()))} of the {words.draws}"
+        share = f"in {percent(float(found.min()))} of the {counted(stability.n_draws, words.draw)}"
         which = listed([names[k] for k in least], 4)
         one = f"cluster {which} is" if len(least) == 1 else f"clusters {which} are"
         every = "every cluster is found" if n > 1 else "the one cluster is found"
@@ -358,7 +358,7 @@ def plot_cluster_stability(stability: ClusterStability, *, figsize: Size = None,
     grammar.legend_above(
         ax,
         [
-            Patch(color=NEUTRAL, alpha=on_page(_PALE), label="found"),
+            Patch(color=NEUTRAL, alpha=on_page(_PALE), label=f"found: Jaccard similarity above {FOUND:g}"),
             grammar.point("joined with the cluster of this colour", "o", NEUTRAL, markersize=4),
             grammar.point("mean Jaccard similarity", "D", ink(), markersize=4, markerfacecolor="none"),
             grammar.point("Jaccard similarity by chance", "|", ink(), markersize=7),
@@ -424,7 +424,7 @@ def plot_contrast(found: Contrast, *, figsize: Size = None, ax: Axes | None = No
     numbers = np.repeat(values["number"].values, n_each)
     lines = colours_of(numbers)
     ax.hlines(rows.ravel(), columns["low"].ravel(), columns["high"].ravel(), colors=lines, linewidth=min(2.0, room / 4))
-    style = {"s": min(6.0, room / 2) ** 2, "edgecolors": ink(), "linewidths": 0.6, "zorder": 2.5}
+    style = {"s": min(5.0, room / 2) ** 2, "edgecolors": ink(), "linewidths": 0.6, "zorder": 2.5}
     frame.scatter_clusters(ax, columns["estimate"].ravel(), rows.ravel(), numbers, **style)
     names = frame.short_names([str(name) for name in found.names], frame.LONGEST)
     _set_names(ax, "y", [f"{name} (n = {k:,})" for name, k in zip(names, values["n_values"].values, strict=True)])
@@ -435,9 +435,9 @@ def plot_contrast(found: Contrast, *, figsize: Size = None, ax: Axes | None = No
     ax.tick_params(axis="y", length=0)
     marks = [
         grammar.point(f"corrected, {found.prob:.0%} interval", "o", NEUTRAL, markeredgecolor=ink(), markersize=5),
-        grammar.point("by the reported labels", "D", NEUTRAL, markersize=4),
+        grammar.point(f"by the reported labels, {found.prob:.0%} interval", "D", NEUTRAL, markersize=4),
     ]
-    grammar.say(ax, f"largest difference: {found._largest.partition(' (')[0]}")
+    grammar.say(ax, f"largest difference: {found._largest.partition(';')[0]})")
     grammar.legend_above(ax, marks)
     return ax
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _UNASSIGNED = -1  # number of unassigned items
 _PALE = 0.35  # opacity of unassigned items
-_ABOVE_STRIP = 14.0  # points from the matrix to its title
+_ABOVE_STRIP = 18.0  # points from the matrix to its title
 _LEAST_ROOM = 5.0  # points per cluster; with less, outlines are thinner
 _MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
 _SIDE = 2.6  # inches per matrix of a chain
@@ -189,13 +189,13 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
 
 def _say_contrast(ax: Axes, values: Floats, labels: npt.NDArray[np.int32] | None, similarity: str) -> None:
     """Write the mean similarities of pairs within and between the clusters, or of all pairs, as the title."""
-    pad = None if labels is None else _ABOVE_STRIP
+    pad, whose = (None, "clusters") if labels is None else (_ABOVE_STRIP, "outlines")
     labels = np.zeros(len(values), np.int32) if labels is None else labels
     within = labels[:, np.newaxis] == labels
     np.fill_diagonal(within, False)
     between = labels[:, np.newaxis] != labels
     if within.any() and between.any():
-        means = f"{np.nanmean(values[within]):.2f} within clusters, {np.nanmean(values[between]):.2f} between"
+        means = f"{np.nanmean(values[within]):.2f} within {whose}, {np.nanmean(values[between]):.2f} between"
         grammar.say(ax, f"{similarity} {means}", pad=pad)
     elif len(values) > 1:
         grammar.say(ax, f"mean {similarity} of two items: {np.nanmean(values[within | between]):.2f}", pad=pad)
@@ -408,6 +408,8 @@ def plot_posterior_comparison(
     if given is not None and along is None:
         clusters = np.bincount(labels), [str(name) for name in given.names]
     _name_sides(grid[0], along, items, in_row, clusters)
+    if clusters is not None and grid[0].get_xlabel().endswith("by cluster"):
+        frame.extend_label(grid[0], "x", " of the given partition")
     _draw_items(grid[1], comparison, n_items)
     _say_differences(grid, comparison, labels, [] if given is None else [str(name) for name in given.names])
     grammar.legend_above(grid[1])
@@ -475,12 +477,24 @@ def _draw_matrix(
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
     table = comparison.to_dataframe().head(n_items)
+    room = frame.extent(ax)[1] / len(table)  # points per item
     places = np.arange(len(table))
     errors = grammar.ERRORS * table["mcse"].fillna(0.0).to_numpy()
     x = table["difference"]
-    ax.errorbar(x, places, None, errors, "o", label="observed", color=ink(), elinewidth=1.0, capsize=2, markersize=4)
+    small = min(4.0, 0.4 * room)
+    ax.errorbar(
+        x, places, None, errors, "o", label="observed", color=ink(), elinewidth=1.0, capsize=small, markersize=small
+    )
     by_chance = f"expected {comparison.words.either('from Monte Carlo error', 'by chance')} alone"
-    ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label=by_chance)
+    ax.plot(
+        table["by_chance"],
+        places,
+        "|",
+        color=NEUTRAL,
+        markersize=0.7 * min(room, 12.0),
+        markeredgewidth=2.0,
+        label=by_chance,
+    )
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)

@@ -28,6 +28,7 @@ HEIGHT = 0.36  # of half a strip, with strips 1 apart
 _FARTHEST = "farthest with fewest clusters", "farthest with most clusters"
 _FILLED = 0.55  # share of the height that titles and labels of several lines leave to captions
 _FAINTEST = 0.08  # opacity of the draws of the last mode
+_COLUMN = 2.6  # of the font's size: width of a column of shares
 _MOST_SHARES = 3  # modes whose shares are written next to a chain
 
 
@@ -243,23 +244,23 @@ def plot_particles(
     >>> import posterior_consensus as pc
     >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
     >>> ax = found.plot()
-    >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
-    ['weight 0.6 (MCSE 0.3), 2 clusters', 'weight 0.4 (MCSE 0.3), 2 clusters', 'co-members that, change (0 to 1)']
+    >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()][:2]
+    ['particle 0: 2 clusters, weight 0.6 (MCSE 0.3)', 'particle 1: 2 clusters, weight 0.4 (MCSE 0.3)']
     """
     partitions = particles.partitions.values
     words, dim = particles.words, str(particles.partitions.dims[1])
     weights = zip(particles.weights.values.tolist(), particles.weights_mcse.values.tolist(), strict=True)
     captions = [
-        f"weight {f'{weight:.2f}' if np.isnan(error) else with_error(weight, error, words=words)}\n"
-        + counted(int(number), "cluster")
-        for number, (weight, error) in zip(particles.n_clusters.values, weights, strict=True)
+        f"particle {k}: {counted(int(number), 'cluster')}\n"
+        f"weight {f'{weight:.2f}' if np.isnan(error) else with_error(weight, error, words=words)}"
+        for k, (number, (weight, error)) in enumerate(zip(particles.n_clusters.values, weights, strict=True))
     ]
     several = len(partitions) > 1
     if several:
-        captions.append("co-members that\nchange (0 to 1)")
+        captions.append("share of co-\nmembers that change")
     ax = frame.new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     given, noise_from = list(particles.partitions), particles.noise_from
-    shown = draw_strips(ax, given, captions, "heaviest particle", order, noise_from=noise_from)
+    shown = draw_strips(ax, given, captions, "first particle", order, noise_from=noise_from)
     distance, loss = grammar.in_digits(particles.distance, 2, particles.loss.unit), short_name_of(particles.loss)
     stand = "partitions stand" if several else "partition stands"
     said = f"{len(partitions)} {stand} for all {words.draws}, at a mean {loss} of {distance}"
@@ -268,7 +269,11 @@ def plot_particles(
         changes = _changes(partitions, particles.weights.values)
         edges = np.arange(shown.size + 1) - 0.5
         ax.stairs(floor - 2 * HEIGHT * changes[shown], edges, baseline=floor, fill=True, color=ink(), alpha=0.6)
-        ax.hlines([floor], -0.5, shown.size - 0.5, colors=ink(), linewidths=0.8)
+        ends = [floor, floor - 2 * HEIGHT]
+        ax.hlines(ends, -0.5, shown.size - 0.5, colors=ink(), linewidths=[0.8, 0.4])
+        for end, text in zip(ends, "01", strict=True):
+            place = (1.0, end), (3, 0), ax.get_yaxis_transform()
+            ax.annotate(text, *place, textcoords="offset points", va="center", fontsize="small")
         said += f"; {np.sum(changes > 0):,} of {counted_items(changes.size, dim)} change co-members"
     grammar.say(ax, said)
     return ax
@@ -331,7 +336,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     ['mode 0: weight 0.65, 2 clusters, noise 0.026', 'mode 1: weight 0.35, 2 clusters, noise 0.05']
     """
     check_matplotlib()
-    height = 1.4 + 0.7 * modes.n_modes
+    height = 1.7 + 0.7 * modes.n_modes
     items, draws = frame.grid_axes(
         axes, figsize, 1, 2, 8.4, height, stacked=(1.5, 1.0), width_ratios=(2.0, 1.0)
     ).ravel()
@@ -341,6 +346,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     ]
     strengths = modes.memberships.max(modes.memberships.dims[-1:]).values
     draw_strips(items, _labels_of_modes(modes), captions, "first mode", order, list(strengths))
+    frame.extend_label(items, "x", "\nnoise: probability of a random label")
     samples = Samples.along(modes.surprise)
     shares = _draw_chains(draws, np.nan_to_num(modes.responsibilities.values), samples)
     least, most = (percent(end) for end in (shares[:, 0].min(), shares[:, 0].max()))
@@ -368,12 +374,20 @@ def _draw_chains(ax: Axes, responsibilities: Floats, samples: Samples) -> Floats
         frame.label_some(ax, "y", np.array([str(name) for name in samples.chain_names]))
     if n_modes <= _MOST_SHARES and len(chains) * frame.font_of_names() < frame.extent(ax)[1]:
         for place, own in enumerate(shares):
-            text = " ".join(f"{share:.2f}" for share in own)
-            style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
-            ax.annotate(text, (1.0, place), (3, 0), ax.get_yaxis_transform(), **style)
-        ax.annotate("shares", (1.0, 1.0), (3, 2), "axes fraction", **style | {"va": "bottom"})
+            _write_beyond(ax, place, [f"{share:.2f}" for share in own])
+        _write_beyond(ax, -0.5, [f"{k}" for k in range(n_modes)], up=0.8)
+        _write_beyond(ax, -0.5, ["share of mode"], up=2.0)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     looks = zip(greys, range(n_modes), strict=True)
+    grammar.say(ax, f"mode of each {samples.words.draw}")
     grammar.legend_above(ax, [Patch(facecolor=shades(grey), edgecolor=ink(), label=f"mode {k}") for grey, k in looks])
     return shares
+
+
+def _write_beyond(ax: Axes, place: float, columns: Sequence[str], up: float = 0.0) -> None:
+    """Write columns of text to the right of the axes, at this height or `up`, of the font's size, above it."""
+    for k, text in enumerate(columns):
+        at = 3 + _COLUMN * frame.font_of_names() * k, up * frame.font_of_names()
+        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+        ax.annotate(text, (1.0, place), at, ax.get_yaxis_transform(), **style)

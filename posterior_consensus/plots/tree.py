@@ -11,10 +11,9 @@ from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted, counted_items
 from posterior_consensus.runtime.aliases import Floats, Integers
 
-_WIDTH = 0.22  # of a node, in steps between layers
+_WIDTH = 0.44  # of a node, in steps between layers
 _BETWEEN = 0.012  # of the height, between leaves
 _OUTLINE = 0.6  # points
-_THIN = 3.0  # points of height, below which an outline of another colour would hide that of the node
 _STEPS = 24  # of the outline of a branch
 _BRANCH = 0.45  # opacity
 _FEW = 5  # items; with fewer, a node's support depends on each of them
@@ -51,8 +50,8 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     -----
     Nodes and branches are as high as their number of items, and have the colour of their support: the mean Jaccard
     similarity to the most similar cluster of a draw. Support below 0.5 has one colour. A node has its number where it
-    begins, if there is room. An arrow names the least supported one of at least five items, or of all if all have
-    fewer, if it is too thin for its number. As each cluster is within one of the coarser
+    begins, if there is room. A line leads to the number of the least supported one of at least five items, or of all if
+    all have fewer, if it is too thin for its number. As each cluster is within one of the coarser
     layer, no branches cross. The figure has what a clustering tree has [1]_, in the order of the tree.
 
     References
@@ -70,7 +69,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     """
     colours = visible_on_page(as_cmap(cmap))
     from matplotlib.collections import PolyCollection
-    from matplotlib.colors import Normalize, to_rgba_array
+    from matplotlib.colors import Normalize
 
     nodes, n_layers = tree.nodes, len(tree.layers)
     parent, size, first, last, support = (nodes[name].values for name in ("parent", "size", "first", "last", "support"))
@@ -81,8 +80,7 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
     limits = Normalize(_LEAST_SUPPORT, 1.0)
     looks, points = colours(limits(support)), frame.extent(ax)[1] / high.max()
-    edges = np.where((size * points > _THIN)[:, np.newaxis], to_rgba_array(NEUTRAL), looks)
-    outline: dict[str, Any] = {"linewidths": _OUTLINE, "edgecolors": edges}
+    outline: dict[str, Any] = {"linewidths": _OUTLINE, "edgecolors": NEUTRAL}
     shown = PolyCollection(list(corners), array=support, cmap=colours, norm=limits, **outline)
     ax.add_collection(shown)
     for node, begin in _begins_of_branches(parent, size, low):
@@ -94,14 +92,19 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     _name_nodes(ax, first, low, high, looks, least)
     ax.set(xlim=(-0.4, n_layers - 0.6), ylim=(float(high.max()) + _OUTLINE / points, 0.0), yticks=[], xlabel=tree.dim)
     ax.set_ylabel(counted_items(tree.partitions.shape[1], dim))
-    ax.set_xticks(range(n_layers), frame.short_names(tree.layers, 12), parse_math=False)
+    shown_names = frame.short_names(tree.layers, 12)
+    ax.set_xticks(range(n_layers), shown_names, parse_math=False)
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(length=0)
     n_first, n_last = (np.sum((first <= layer) & (last >= layer)) for layer in (0, n_layers - 1))
-    ends = frame.short_names([tree.layers[0], tree.layers[-1]], 12)
+    ends = shown_names[0], shown_names[-1]
     split = f"{counted(int(n_first), 'cluster')} at {ends[0]} split into {n_last:,} at {ends[1]}"
     same = f"the same {counted(int(n_first), 'cluster')} in all layers"
-    grammar.say(ax, split if n_last > n_first else same)
+    before = support[doubted[first[doubted] < first[least]]]
+    until = f" up to {shown_names[first[least] - 1]}" if before.size else ""
+    weakest = f"at least {before.min():.2f}{until}; " if before.size else ""
+    lowest = f"least {support[least]:.2f}, node {least} at {shown_names[first[least]]}"
+    grammar.say(ax, f"{split if n_last > n_first else same}; support {weakest}{lowest}")
     grammar.add_colour_bar(
         ax, shown, "support (mean Jaccard)", extend="min" if support.min() < _LEAST_SUPPORT else "neither"
     )
@@ -146,10 +149,10 @@ def _name_nodes(ax: Axes, first: Integers, low: Floats, high: Floats, looks: Any
     if least not in named:
         side = 1 if first[least] == 0 else -1  # there is no room left of the first layer
         place: Any = {"xytext": (16 * side, 14), "ha": "left" if side > 0 else "right", "fontsize": font}
-        place |= {"textcoords": "offset points", "bbox": grammar.behind_names(ax)}
-        line = {"arrowstyle": "-|>", "color": ink(), "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
+        place["textcoords"] = "offset points"
+        line = {"arrowstyle": "-", "color": ink(), "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
         middle = (low[least] + high[least]) / 2
-        ax.annotate(f"node {least}", (first[least] - _WIDTH / 2, middle), arrowprops=line, **place)
+        ax.annotate(str(least), (first[least] - _WIDTH / 2, middle), arrowprops=line, **place)
     for node, colour in zip(named.tolist(), ink_on(looks[named]), strict=True):
         ax.text(
             first[node], (low[node] + high[node]) / 2, str(node), ha="center", va="center", fontsize=font, color=colour

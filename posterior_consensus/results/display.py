@@ -47,6 +47,9 @@ _MOST_DECIMALS = 6
 _DECIMALS = {"rhat": 3, "R-hat": 3}  # of columns; its limit, 1.01, has two
 _IRREGULAR = "afhiosuxz"  # last letters of nouns whose plural may not be a plain one
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_NUMBER = re.compile(r"-?[\d,]*\.?\d+(e[-+]?\d+)?")
+_VERDICT = re.compile(r"(The chains |The groups )?(agree|disagree|do not agree yet|short|unknown|proven)\b")
+_CELL = "padding:.2em .6em;vertical-align:top;text-align:left"
 _ESCAPED = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -107,8 +110,8 @@ def _form_of(name: str, values: npt.NDArray[np.floating]) -> str:
 
 def as_html(table: pd.DataFrame, *, index: bool = True, index_names: bool = True) -> str:
     """A table as HTML: numbers are on the right of their column, text is on the left."""
-    sides = ["right" if is_number else "left" for is_number in map(pd.api.types.is_numeric_dtype, table.dtypes)]
     shown = with_decimals(table, "-", ",")
+    sides = ["right" if _has_numbers(table.iloc[:, k], shown.iloc[:, k]) else "left" for k in range(table.shape[1])]
     markup = shown.to_html(na_rep="-", border=0, index=index, index_names=index_names)
     names, rest = markup.split("</tr>", 1)
     before, *columns = names.rsplit("<th>", len(sides))
@@ -116,6 +119,14 @@ def as_html(table: pd.DataFrame, *, index: bool = True, index_names: bool = True
     before, *cells = rest.split("<td>")
     body = "".join([before, *(_aligned("td", *one) for one in zip(cells, cycle(sides), strict=False))])
     return f"{head}</tr>{body}"
+
+
+def _has_numbers(column: pd.Series, shown: pd.Series) -> bool:
+    """Whether a column is one of numbers, possibly in text, with dashes for missing ones."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return True
+    cells = {str(cell) for cell in shown[column.notna()]} - {"-"}
+    return bool(cells) and all(map(_NUMBER.fullmatch, cells))
 
 
 def coded(text: str) -> str:
@@ -257,9 +268,9 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeou" else f"{noun}s"
 
 
-def counted_items(number: int, dim: str) -> str:
+def counted_items(number: int, dim: object) -> str:
     """Count items by the name of their dimension, such as "82 galaxies", or "20 items (obs)"."""
-    if items := plural(dim):
+    if items := plural(str(dim)):
         return f"{number:,} {items if number != 1 else dim}"
     return f"{counted(number, 'item')} ({dim})"
 
@@ -341,7 +352,12 @@ def is_rough(ess: float, words: Words = DRAWS) -> bool:
 
 def if_rough(ess: float, words: Words) -> str:
     """Warning after a standard error that is rough, else empty."""
-    return f", rough: {ess:.3g} effective {words.draws}" if is_rough(ess, words) else ""
+    return f", rough: {effective(ess, words)} effective {words.draws}" if is_rough(ess, words) else ""
+
+
+def effective(ess: float, words: Words) -> str:
+    """Format an effective number of draws, on its side of the number that is enough."""
+    return apart_from(ess, words.enough, ",.0f")
 
 
 def with_error(value: float, mcse: float, ess: float = np.nan, words: Words = DRAWS, unit: str = "") -> str:
@@ -354,7 +370,9 @@ def about_errors(sizes: npt.ArrayLike, words: Words = DRAWS) -> list[tuple[str, 
     """Line that warns of rough standard errors of a table, from their effective sample sizes; empty otherwise."""
     known = np.asarray(sizes, np.float64)
     rough = known[known < words.enough]
-    return [("errors", f"rough: as few as {rough.min():.3g} effective {words.draws}")] if rough.size else []
+    return (
+        [("errors", f"rough: as few as {effective(rough.min(), words)} effective {words.draws}")] if rough.size else []
+    )
 
 
 Parts = tuple[str, list[tuple[str, str]], pd.DataFrame | None]
@@ -426,19 +444,27 @@ class Shown:
 
     def _repr_html_(self) -> str:
         title, named, table = self._parts()
-        left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th {left}>{html.escape(name)}</th><td {left}>{coded(value)}</td></tr>" for name, value in named
+            f"<tr><th style='{_CELL};white-space:nowrap'>{html.escape(name)}</th>"
+            f"<td style='{_CELL};max-width:80ch'>{_VERDICT.sub(_in_bold, coded(value), 1)}</td></tr>"
+            for name, value in named
         )
         body = more = ""
         if table is not None:
             body = as_html(table.head(MOST_ROWS), index_names=False)
             body = body.replace("<table", "<table style='margin-left:0'", 1)
+            body = body.replace("<th>", "<th style='text-align:left'>")
+            body = body.replace("style='text-align", "style='padding:.2em .6em;text-align")
             left_out, where = self._not_shown(table)
             if left_out > 0:
                 more = f"<p>{left_out} more rows in <code>{where}</code></p>"
         head = f"<strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>"
         return f"<div>{head}{body}{more}</div>"
+
+
+def _in_bold(verdict: re.Match[str]) -> str:
+    """The word of a verdict in bold, if a value begins with it."""
+    return verdict[0] if verdict.start() else f"{verdict[1] or ''}<b>{verdict[2]}</b>"
 
 
 def _wrapped(text: str, width: int, subsequent_indent: str = "") -> list[str]:

@@ -105,7 +105,8 @@ def check_between(name: str, value: float, upper: int) -> float:
     """Take a number between 0 and `upper`, both excluded."""
     check_number(name, value)
     if not 0 < value < upper:
-        raise ValueError(f"`{name}` must lie between 0 and {upper}, both excluded; got {value!r}.")
+        hint = f" Did you mean {value / 100:g}?" if upper == 1 < value < 100 else ""
+        raise ValueError(f"`{name}` must lie between 0 and {upper}, both excluded; got {value!r}.{hint}")
     return float(value)
 
 

@@ -99,15 +99,16 @@ class SearchInfo(Info):
     def agreement(self) -> str:
         """Describe how many runs reached the minimum expected loss, from how many kinds of start."""
         kinds = [kind for kind in self.kinds if kind != PERTURBATION]
-        reached = "reached this loss"
+        reached, above = "reached this loss", "ended above this loss"
         runs, tried = display.counted(len(kinds), "search", "es"), display.counted(self.n_perturbations, PERTURBATION)
         if self.sample is not None:
             runs += f" among {self.sample[0]:,} items, chosen at random,"
-            reached = "ended at the partition that was then extended to all"
+            reached, above = "ended at the partition that was then extended to all", "ended at a larger loss"
         elif len(set(kinds)) > 1:
-            runs += f" (from starts of {len(set(kinds))} kinds)"
+            runs += f" (from {len(set(kinds))} types of start)"
         if PERTURBATION in self.kinds:
-            return f"none of {runs} {reached}; {tried} of the best partitions did"
+            one = f"the {PERTURBATION}" if self.n_perturbations == 1 else f"at least one of {tried}"
+            return f"{runs} {above}; {one} of the best partitions {reached}"
         words = f"{self.n_starts_at_best} of {runs} {reached}"
         return words + (f"; {tried} found no smaller loss" if self.n_perturbations else "")
 

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.runtime.names import did_you_mean
 
 
 class _Example(NamedTuple):
@@ -109,7 +110,8 @@ def load_example(name: str | None = None) -> Any:
     if name is None:
         return _list_of_examples()
     if not isinstance(name, str) or name not in _EXAMPLES:
-        raise ValueError(f"`name` must be one of {listing(_EXAMPLES)}; got {name!r}.")
+        hint = did_you_mean(name, _EXAMPLES) if isinstance(name, str) else ""
+        raise ValueError(f"`name` must be one of {listing(_EXAMPLES)}; got {name!r}.{hint}")
     example = _EXAMPLES[name]
     with as_file(files("posterior_consensus") / "example_data" / example.file) as path:
         if path.suffix == ".csv":

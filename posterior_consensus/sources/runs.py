@@ -451,9 +451,22 @@ def _remedy(label: Any, noise: Any, missing: Any, mark: Any = None) -> str:
             return f"If the run puts items of label {_in_code(mark)} into no cluster, {_one_of(mark)}"
         label = _in_code(label)
         return f"If the run puts them into no cluster, give noise={label}; if it did not have them, missing={label}."
-    if noise is None:
+    if _is_nan(label):
+        return f"If the run did not have them, {_one_of(noise)}"
+    if noise is None and _is_nan(missing):
         return f"If the run puts them into no cluster, {_one_of(label)}"
-    return f"If the run did not have them, {_one_of(noise)}"
+    label = _in_code(label)
+    other = {"noise": "If the run puts them into no cluster", "missing": "If the run did not have them"}
+    given = {"noise": noise, "missing": missing}
+    meant = [name for name, value in given.items() if value is not None and not _is_mark(value)]
+    said = [f"Did you mean {name}={label}?" for name in meant[:1]]
+    said += [f"{when}, give {name}={label}." for name, when in other.items() if given[name] is None]
+    return " ".join(said) or "Number the clusters from 0."
+
+
+def _is_mark(label: Any) -> bool:
+    """Whether a label looks like one of no cluster."""
+    return _is_nan(label) or str(label).startswith("-")
 
 
 def _one_of(noise: Any) -> str:

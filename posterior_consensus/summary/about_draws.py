@@ -1,5 +1,6 @@
 """Claims of a summary of draws, a topic a function: numbers and their words in each text."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from posterior_consensus.diagnostics.verdict import ESS_PER_CHAIN, RHAT_WANTED
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.partitions import Labels, alone
+from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.runs_with_missing import RunsWithMissing
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
@@ -96,12 +98,20 @@ def draws(summary: SummaryRecord) -> Claim:
 
 def headline(summary: SummaryRecord) -> str:
     """First line of the printed summary: items, clusters, whether the draws share their number, doubts on chains."""
-    return "; ".join(filter(None, (_clusters_in_short(summary), in_doubt(summary))))
+    return "; ".join(filter(None, (_clusters_in_short(summary), _modes_in_short(summary), in_doubt(summary))))
+
+
+def _modes_in_short(summary: SummaryRecord) -> str:
+    """How many modes the draws have, if several."""
+    number, words = len(list(named_modes(summary))), summary.words
+    if number < 2 or not summary.draws.samples.has_errors:
+        return ""
+    return words.either(f"the draws have {number} modes", f"the runs are of {number} kinds")
 
 
 def _clusters_in_short(summary: SummaryRecord) -> str:
     sizes, noise = sorted(summary.partition.cluster_sizes.values.tolist(), reverse=True), summary.partition.n_noise
-    items = display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))
+    items = display.counted_items(summary.draws.n_items, summary.draws.items.dim)
     if not sizes:
         return f"{items}, all noise, in no cluster"
     listed = ", ".join([*(f"{size:,}" for size in sizes[:_FIRST_SIZES]), *["..."] * (len(sizes) > _FIRST_SIZES)])
@@ -265,6 +275,8 @@ def found(summary: SummaryRecord) -> Claim:
     near = f"mean Jaccard similarity {jaccard} ({chance} by chance)"
     has = f"a {words.draw} has a cluster if one of its own has a Jaccard similarity above {FOUND:g} to it"
     every = "Clusters are" if len(table) > 1 else "The cluster is"
+    if none := table.index[table["found"] == 0].tolist():
+        near += f"; no {words.draw} has cluster{'s' * (len(none) > 1)} {display.listed(none, _MOST_NAMED)}"
     return claim.in_words(
         "each cluster",
         f"{said}; {near}",
@@ -449,7 +461,7 @@ def rough_error(summary: SummaryRecord) -> Claim:
         return Claim()
     finding = (
         f"The {words.error} of the {words.expected} loss, {display.quantity(best.mcse, best.loss.unit, 2)}, is "
-        f"rough, because its {words.size} is {best.ess:.3g}: the error can be much larger."
+        f"rough, because its {words.size} is {display.effective(best.ess, words)}: the error can be much larger."
     )
     if summary.new_runs is None:
         finding += (
@@ -461,7 +473,8 @@ def rough_error(summary: SummaryRecord) -> Claim:
 
 def _rough_because(ess: float, words: Words) -> str:
     """Reason for a rough standard error, if it is rough."""
-    return f", rough because of an {words.size} of {ess:.3g}" if display.is_rough(ess, words) else ""
+    size = f"{words.size} of {display.effective(ess, words)}"
+    return f", rough because of an {size}" if display.is_rough(ess, words) else ""
 
 
 def expectation(loss: Loss, value: float, words: Words) -> str:
@@ -681,8 +694,9 @@ def groups(summary: SummaryRecord) -> Claim:
     unseen = missed(words, whole_of(summary), limit)
     said = f"A search for {words.mode}s on {scope} found no second {words.mode}; {unseen}."
     seen = seen_from(limit)
-    of_runs = f"none found; below {seen} of {whole_of(summary)} may be missed"
+    of_runs = f"none found; one below {seen} of {whole_of(summary)} may be missed"
     line = f"{words.either(f'none found above {seen}', of_runs)} ({scope} searched)"
+    line += "; one chain may miss any" * (bool(samples.series) and len(samples.chains) == 1)
     return Claim(name, line, [said], said, status=ESTIMATED, number=1, limit=limit, scope=scope)
 
 
@@ -705,7 +719,7 @@ def _several_modes(summary: SummaryRecord, found: Particles) -> Claim:
     shares = display.joined([display.percent(weight) for weight in weights])
     unit, words = found.loss.unit, summary.words
     draws, name = words.draws, f"other {words.mode}s"
-    line = f"{weights.size} {words.mode}s, with {shares} of {whole_of(summary)}"
+    line = f"{weights.size} {words.mode}s, with {shares} of {whole_of(summary)}, in `summary.modes`"
     is_whole = (found.n_searched, found.n_draws_searched) == (summary.draws.n_items, summary.draws.n_draws)
     of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
     methods = (
@@ -844,7 +858,7 @@ def chains(summary: SummaryRecord) -> Claim:
 
 def by_summary(verdict: str) -> str:
     """A verdict on chains whose command takes the draws of the summary, which its user need not have otherwise."""
-    return verdict.replace("`draws.sel(", "`summary.draws.sel(")
+    return re.sub(r"`draws\.(i?sel)\(", r"`summary.draws.\1(", verdict)
 
 
 def in_doubt(summary: SummaryRecord) -> str:
@@ -864,7 +878,8 @@ def _chains_line(diagnosis: Diagnosis) -> str:
     if diagnosis.status == "short":
         return _short_line(diagnosis)
     if diagnosis.status != "agree":
-        return as_line(diagnosis.sentences)
+        said = as_line(diagnosis.sentences)
+        return f"unknown: {said[0].lower()}{said[1:]}" if diagnosis.status == "unknown" else said
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     where = f", similarities within {display.at_most(agreement(diagnosis).number, '.2f')}{some}"
@@ -908,7 +923,8 @@ def _beside_limits(*diagnoses: Diagnosis) -> Iterator[tuple[str, bool]]:
     yield f"ESS {display.apart_from(ess, wanted, ',.0f')} {'<' if ess < wanted else '>'} {wanted:,}", ess >= wanted
     rhat = _largest_rhat(diagnoses)
     kept = rhat <= RHAT_WANTED
-    yield f"R-hat {display.apart_from(rhat, RHAT_WANTED, '.3f')} {'<' if kept else '>'} {RHAT_WANTED}", kept
+    by_chance = f" (not above {RHAT_BAD} beyond chance)" * (rhat > RHAT_BAD)
+    yield f"R-hat {display.apart_from(rhat, RHAT_WANTED, '.3f')} {'<' if kept else '>'} {RHAT_WANTED}{by_chance}", kept
 
 
 def _with_further(line: str, diagnosis: Diagnosis) -> str:

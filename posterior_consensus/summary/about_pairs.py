@@ -136,7 +136,7 @@ def threshold(summary: PairsRecord, counts: Counts) -> Claim:
 def expected_loss(summary: PairsRecord, counts: Counts) -> Claim:
     """Expected loss, and the expected numbers of pairs on which the partition is wrong."""
     best = summary.partition
-    value = display.quantity(best.expected_loss, best.loss.unit, 4)
+    value = display.quantity(best.expected_loss, best.loss.unit, 3)
     total = _pairs(counts.wrong + counts.missed)
     kinds = f"{_pairs(counts.wrong)} joined wrongly and {_pairs(counts.missed)} missed{_among(summary)}"
     line = f"{value}; expected wrong pairs by single scores: {total}, {kinds}"

@@ -229,7 +229,7 @@ class LayersSummary(HasClaims, HasComparison, Mapping[Any, Summary]):
     def _methods_by_layer(self) -> Iterator[str]:
         """Sentences on each of layers that have no items in common, such as rows and columns of a table."""
         for name, one in self.items():
-            items = display.counted_items(one.draws.n_items, str(one.draws.items.dim))
+            items = display.counted_items(one.draws.n_items, one.draws.items.dim)
             told = {topic: claim.methods for topic, claim in claims_of(one).items()}
             yield f"The partition of {name}, {items}, has {told['sizes']}{told['improbable_number']} and"
             yield f"{told['expected_loss']}. {told['optimality']} {told['ball']} {told['number']} {told['misplaced']}"

@@ -229,7 +229,7 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     fewest = _FEWEST[words]
     if not ess >= fewest:
-        size = "unknown" if np.isnan(ess) else f"{apart_from(ess, fewest, '.3g')}, below {fewest}"
+        size = "unknown" if np.isnan(ess) else f"{apart_from(ess, fewest, '.0f')}, below {fewest}"
         return f"the {words.size} is {size}"
     return TOO_MANY if draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN else ""
 

@@ -90,7 +90,7 @@ def test_a_name_is_not_used_for_another_cluster(approved):
     approved("verdicts_alignment", "the first partition", found[0].in_words())
     table = found.to_dataframe()
     assert table.index.unique().tolist() == [1, 2, 3] and len(table.loc[3]) == 3
-    assert "4 of 6 items (item), 4 clusters" in repr(found) and "2 to 3" in found._repr_html_()
+    assert "4 of 6 items, 4 clusters" in repr(found) and "2 to 3" in found._repr_html_()
     check(lambda key: found[key], 9, KeyError, ["9", "present: 0, 1, 2, 3"])
 
 

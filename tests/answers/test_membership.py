@@ -219,7 +219,7 @@ def test_names_and_the_table():
     table = found.to_dataframe()
     assert table.index.tolist() == ["Bonn", "Kiel", "Ulm", "Jena"]
     assert list(table) == ["cluster", "probability", "mcse", "other", "other_probability"]
-    assert table["cluster"].tolist()[0] == "west" and "4 items (city) in 2 clusters" in repr(found)
+    assert table["cluster"].tolist()[0] == "west" and "4 cities in 2 clusters" in repr(found)
     for name, row in table.iterrows():
         assert found.probabilities.sel(city=name).max() == max(row["probability"], row["other_probability"])
     assert float(found.probabilities.sel(city="Bonn", consensus_cluster="west")) == table["probability"].iloc[0]

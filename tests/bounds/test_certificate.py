@@ -57,7 +57,7 @@ def test_no_loss_is_no_gap():
 def test_equal_draws_leave_no_gap_whatever_the_rounding():
     for a, n_draws in product([0.3, 1.1, 1.277, 1.7], [3, 7, 10]):
         best = pc.consensus_partition([[0, 0, 1, 1, 2, 2, 2]] * n_draws, loss=pc.binder(a), method="boem")
-        assert best.expected_loss == 0 and best.optimality_gap == 0 and "optimum" in repr(best)
+        assert best.expected_loss == 0 and best.optimality_gap == 0 and "optimal" in repr(best)
 
 
 def test_a_larger_posterior_is_proven():

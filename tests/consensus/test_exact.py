@@ -28,7 +28,7 @@ def test_out_of_time_it_says_how_far_it_got():
     assert result.optimality_gap > 1e-9
     assert result.lower_bound < proven.expected_loss <= result.expected_loss
     assert "optimality gap" in repr(result) and "% of the expected loss" in repr(result)
-    assert "optimum" in repr(proven)
+    assert "optimal" in repr(proven)
 
 
 @pytest.mark.parametrize("method", ["greedy", "best_draw"])

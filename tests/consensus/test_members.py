@@ -93,7 +93,7 @@ def test_tables_show_the_names_and_the_rest_stays(z, best, kind, tmp_path):
     assert named.to_dataframe().index.tolist() == names and named.to_dataframe().index.name == "cluster"
     rows = repr(named).splitlines()[-3:]
     assert [row.split()[0] for row in rows] == [str(name) for name in names]
-    assert f"<th>{names[1]}</th>" in named._repr_html_()
+    assert f">{names[1]}</th>" in named._repr_html_()
     assert [names[k] for k in best.labels.values] == named.named_labels.values.tolist()
     assert named.named_labels["obs"].values.tolist() == list("abcd")
     assert named.cluster_sizes["consensus_cluster"].values.tolist() == (

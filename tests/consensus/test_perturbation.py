@@ -239,7 +239,7 @@ def test_result_is_on_the_users_items_and_what_the_method_finds():
     np.testing.assert_array_equal(found.draw_noise["chain"], [4] * 6 + [7] * 6)
     assert found.memberships.dims == ("city", "consensus_cluster")
     assert found.to_dataframe()["size"].sum() == 8
-    assert "8 items (city) in 2 clusters" in repr(found) and "expected error" in found._repr_html_()
+    assert "8 cities in 2 clusters" in repr(found) and "expected error" in found._repr_html_()
     result = pc.consensus_partition(data, method="rpm_em", n_clusters=2, random_seed=1, progressbar=False)
     np.testing.assert_array_equal(result.labels, found.labels)
     assert result.info.noise == found.noise and result.info.error_rate == found.error_rate
@@ -309,7 +309,7 @@ def test_modes_have_clusters_of_their_own():
     assert found.n_clusters.values.tolist() == [5, 2]
     assert reference.same(found.labels.values[0], five) and reference.same(found.labels.values[1], two)
     assert found.memberships.dims == ("mode", "city", "consensus_cluster")
-    assert "2 modes of 40 items (city)" in repr(found) and "noise" in found._repr_html_()
+    assert "2 modes of 40 cities" in repr(found) and "noise" in found._repr_html_()
 
 
 def test_bad_arguments():

@@ -127,7 +127,7 @@ def test_a_partition_that_the_draws_chose_is_not_called_clearly_better_for_that(
     other = found.table.sel(partition="other")
     assert found.best == "chosen" and other["difference"] > 2 * other["difference_mcse"]
     assert found.excess > 0 and not other["clear"]
-    assert "a partition that they chose looks better by about" in repr(found)
+    assert "a partition that these draws chose looks better by about" in repr(found)
     alike = pc.compare_partitions(draws, [best, best], loss="binder")
     assert np.isnan(alike.excess) and not alike.table["clear"].any() and "chose" not in repr(alike)
 

@@ -93,8 +93,6 @@ def test_a_dimension_may_have_the_name_of_a_column():
     result = pc.item_uncertainty(z, [0, 0, 1])
     table = result.to_dataframe()
     assert table.index.tolist() == list("abc") and table["cluster"].tolist() == [0, 0, 1]
-    assert (
-        "ItemUncertainty: 3 items (cluster)" in str(result) and r"cluster & cluster & similarity" in result.to_latex()
-    )
+    assert "ItemUncertainty: 3 clusters" in str(result) and r"cluster & cluster & similarity" in result.to_latex()
     values = z.isel(chain=0, draw=0).rename(cluster="feature").astype(float)
     assert pc.plot_data(values, [0, 0, 1]).get_xlabel() == "value"

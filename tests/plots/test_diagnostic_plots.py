@@ -40,7 +40,7 @@ def test_values_of_runs_are_sorted_points_by_group():
             np.testing.assert_array_equal(line.get_ydata(), np.sort(own))
             np.testing.assert_allclose(line.get_xdata().mean(), 0.5)
         assert ax.get_xlim() == (0, 1)
-    assert axes[-1, 0].get_xlabel() == "share of the runs, sorted by value"
+    assert axes[-1, 0].get_xlabel().startswith("share of the runs, sorted by value\n")
 
 
 def test_rows_of_traces_are_of_one_height():
@@ -104,7 +104,7 @@ def test_map_keeps_distances_that_a_plane_can_hold():
     np.testing.assert_allclose(found, [[0, 1, 1], [1, 0, 2], [1, 2, 0]], atol=1e-7)
     estimate = ax.collections[-1].get_offsets().data[0]
     np.testing.assert_allclose(estimate, points[1], atol=1e-7)
-    assert "100% of the variation" in ax.get_xlabel() and ax.get_ylabel() == "second axis: 0% of it"
+    assert "100% of the variation" in ax.get_xlabel() and ax.get_ylabel() == "VI (bits), second axis: 0%"
 
 
 def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
@@ -131,13 +131,15 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_xdata()[0] for line in ends] == found.burn_in["burn_in"].values.tolist()
         styles = ["--" if settled else ":" for settled in found.burn_in["settled"]]
         assert [line.get_linestyle() for line in ends] == styles
-    assert axes[0].get_ylabel() == "Binder loss from\nthe draw 2 before"
+    assert axes[0].get_ylabel().split() == "Binder loss from the draw 2 before".split()
     assert axes[0].get_title() == (
         f"burn-in ends by draw {found.burn_in['burn_in'].values.max()}"
         if found.burn_in["settled"].all()
         else "the end of the burn-in is not determined"
     )
-    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
+    for name, end, settled in zip("012", *(found.burn_in[key].values for key in ("burn_in", "settled")), strict=True):
+        (text,) = [text for text in axes[0].texts if text.get_text().startswith(f"chain {name}: ")]
+        assert text.xy[0] == end and (f"{end:,}" in text.get_text()) == settled
     short = pc.diagnostics.sequential_distances(draws_of(1, 60, 5)).plot()
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
 
@@ -148,14 +150,15 @@ def test_histograms_hold_all_resamples(rng):
     ax = found.plot(ax=mine)
     assert ax is mine
     first, second = ax.containers
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == ["from other draws", "from draws of independent items"]
+    names = [text.get_text() for text in ax.texts]
+    assert names == ["draws vs\nother draws", "draws vs\nindependent items"]
+    np.testing.assert_allclose([text.xy[0] for text in ax.texts], found.resampled.median("resample").values)
     heights = np.array([[bar.get_height() for bar in one] for one in (first, second)])
     assert heights.sum(axis=1).tolist() == [500, 500]
     edges = [bar.get_x() for bar in first]
     for row, values in zip(heights, found.resampled.values, strict=True):
         assert np.average(edges, weights=row) == pytest.approx(values.mean(), abs=edges[1] - edges[0])
-    assert ax.get_title().replace("\n", " ").endswith("some move jointly (p = 0.001)")
+    assert ax.get_title().replace("\n", " ").endswith("(999 permutations: p = 0.001)")
     same = pc.diagnostics.near_independence(np.zeros((30, 4), int)).plot()
     same.figure.draw_without_rendering()
 

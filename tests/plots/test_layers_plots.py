@@ -48,7 +48,7 @@ def test_bands_of_items_that_clearly_moved_are_named():
     z = np.tile(np.repeat([0, 1], 4), (2, 100, 3, 1))
     z[:, :, 2, [1, 6]] = [1, 0]
     (ax,) = pc.compare_layers(pc.as_layers(z), **QUIET).plot()
-    assert ax.get_title().replace("\n", " ").endswith("; 1 (100%) and 6 (100%) moved")
+    assert ax.get_title().replace("\n", " ").endswith("; 1 (probability 100%) and 6 (100%) moved")
     assert {"1", "6"} <= {text.get_text() for text in ax.texts if text.get_zorder() == 4}
 
 

@@ -42,7 +42,8 @@ def test_items_are_where_their_data_are_and_smaller_or_hollow_where_uncertain():
     sizes = [size for _, size, _ in drawn]
     assert sizes[0] == sizes[1] < sizes[2] == sizes[3]
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts[:3] == ["cluster", "0 (n = 2)", "1 (n = 2)"] and any("hollow" in text for text in texts)
+    assert texts == ["0 (n = 2)", "1 (n = 2)"] and "2 of mean similarity below 0.5 (hollow)" in ax.get_title()
+    assert [(text.get_text(), text.xy) for text in ax.texts] == [("or cluster 1", tuple(VALUES[k])) for k in (0, 1)]
 
 
 def test_data_and_items_are_aligned_by_names():

@@ -215,12 +215,11 @@ def test_equal_draws_are_one_point_whose_area_is_their_number():
 
 
 def test_profiles_say_what_their_lines_are_and_are_few_artists():
-    labels = np.repeat(np.arange(1000), 2)
-    for data in (np.arange(2000.0), np.arange(4000.0).reshape(2000, 2) ** 2):
+    labels = np.repeat(np.arange(400), 5)
+    for data, said in ((np.arange(2000.0), "median"), (np.arange(4000.0).reshape(2000, 2) ** 2, "standard deviation")):
         ax = pc.plot_cluster_profiles(data, labels)
-        entries = [text.get_text() for text in ax.get_legend().get_texts()] if data.ndim == 1 else []
-        assert entries == ["median", "quartiles"] or "standard deviation" in ax.get_xlabel()
-        assert len(ax.collections) + len(ax.lines) < 10
+        assert said in ax.get_xlabel()
+        assert len(ax.collections) + len(ax.lines) < 20
 
 
 def test_long_names_are_written_where_they_take_little_of_the_shorter_side():

@@ -154,7 +154,9 @@ def test_in_html_numbers_are_on_the_right_and_text_is_on_the_left():
         {"share": [0.5, np.nan], "who": ["<a>", None]}, pd.MultiIndex.from_product([["x"], [1, 2]], names=["l", "c"])
     )
     for markup in (display.as_html(table), Result("title", "value", table)._repr_html_()):
+        markup = markup.replace("padding:.2em .6em;", "")
         cells = re.findall(r"<(t[hd]) style='text-align:(\w+)'>([^<]*)", markup.rpartition("<table")[2])
+        cells = [cell for cell in cells if cell[2] not in ("", "x", "1", "2")]  # headings of rows
         assert cells == [
             *[("th", "right", "share"), ("th", "left", "who")],
             *[("td", "right", "0.50"), ("td", "left", "&lt;a&gt;"), ("td", "right", "-"), ("td", "left", "-")],
@@ -176,3 +178,11 @@ def test_an_error_has_the_same_digits_everywhere(value, error, words):
     number, shown = display.rounded(value, error)
     assert f"{number} bits (MCSE {shown})" == display.with_error(value, error, unit="bits") == words
     assert shown == display.error_in_digits(error)
+
+
+def test_numbers_in_text_are_on_the_right_and_the_verdict_is_bold():
+    table = pd.DataFrame({"joined_with": ["1", "0", None], "names": ["a", "1", None]}, dtype=object)
+    markup = Result("verdict", "The chains agree: all is well.", table)._repr_html_()
+    assert "text-align:right'>joined_with<" in markup and "text-align:left'>names<" in markup
+    assert "The chains <b>agree</b>:" in markup
+    assert "<b>" not in Result("name", "so they agree", table)._repr_html_()

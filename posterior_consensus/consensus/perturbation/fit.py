@@ -115,7 +115,7 @@ class PerturbationFit(HasLabels, Stored):
             (Samples.along(self.draw_noise).words.draws, str(self.draw_noise.size)),
             ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
         ]
-        title = f"PerturbationFit: {self.labels.size:,} items ({self.labels.dims[0]}) in {clusters}"
+        title = f"PerturbationFit: {display.counted_items(self.labels.size, self.labels.dims[0])} in {clusters}"
         return title, lines, self.to_dataframe()
 
 

@@ -124,7 +124,7 @@ def _head(summary: SummaryRecord) -> str:
     expected = display.quantity(summary.partition.expected_loss, summary.loss.unit, 3)
     loss = f"{display.name_of(summary.loss)}, {summary.words.expected} {expected}"
     observed = "" if summary.observed is None or summary.observed.name is None else f"{summary.observed.name} of "
-    data = f"{observed}{display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))}"
+    data = f"{observed}{display.counted_items(summary.draws.n_items, summary.draws.items.dim)}"
     data += f", {summary.source}" * (summary.source != "labels")
     return f"Data: {data}. {display.capitalized(of_draws)}. Loss: {loss}."
 

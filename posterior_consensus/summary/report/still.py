@@ -81,7 +81,9 @@ _BYTES = np.array([1 << 16, 1 << 8, 1])  # of the number of a colour
 _NEAR = 8  # distance of a colour from the scales of similarities and of differences, of which edges are mixtures
 _AROUND = 9  # pixels of the square that shows whether words are on a colour
 _PALE = 180  # least lightness of white and of pale grey areas, which are no words
+_PALE_AREA = 0.3  # weight of transparent areas, which are dark on a dark page, beside the page's
 _STROKE = 3  # pixels, more than the width of a letter's lines
+_GROUND = 0x14  # lightness of the darkest page, which white becomes
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
@@ -258,11 +260,11 @@ def for_dark_screens(image: Any) -> Any:
     areas = np.ones((_STROKE, _STROKE))  # white words on a colour are no areas
     of_scale = binary_opening((apart < _NEAR)[at].reshape(colour.shape[:2]), areas)[..., np.newaxis]
     lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
-    inverted = 255 - np.where(of_scale, lightest + darkest - colour, colour)
+    inverted = np.maximum(255 - np.where(of_scale, lightest + darkest - colour, colour), _GROUND)
     share = np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255)
     coloured = (share < 0.5) & (values[..., 3:] == 255) & ~of_scale
     of_page = (values[..., 3:] == 0) | ((darkest >= _PALE) & (lightest - darkest <= _NEAR)) | of_scale
-    empty = binary_opening(of_page[..., 0], areas)
+    empty = np.maximum(binary_opening(of_page[..., 0], areas), _PALE_AREA * (values[..., 3] < 255))
     near, away = (uniform_filter(one.astype(np.float32), _AROUND) for one in (coloured[..., 0], empty))
     share = np.where(of_scale, 1.0, np.where((near > 4 * away)[..., np.newaxis], 0.0, share))
     values[..., :3] = np.rint(share * inverted + (1.0 - share) * colour)
