@@ -265,7 +265,8 @@ def _name_burn_in(ax: Axes, burn_in: xr.Dataset) -> None:
     for row, k in enumerate(np.argsort(-ends, kind="stable").tolist()):
         text = f"chain {names[k]}: {f'{ends[k]:,}' if settled[k] else 'not determined'}"
         place = (int(ends[k]), 1.0 - row * line), (3, 0), ax.get_xaxis_transform()
-        ax.annotate(text, *place, bbox=grammar.behind_names(ax), **style)
+        colour = chain_colour(k, ends.size)
+        ax.annotate(text, *place, bbox=grammar.behind_names(ax), color=colour, **style)
 
 
 @frame.in_small_print

@@ -25,7 +25,7 @@ from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible
 _MOST_POINTS = 60
-_OUTSIDE = 0.2  # opacity of a bar outside of the interval
+_OUTSIDE = 0.22  # opacity of a bar outside of the interval
 _CLEAR = 0.9  # opacity of bars below an outline
 _LEAST_SHOWN = 8  # numbers of clusters shown at least
 
@@ -131,8 +131,8 @@ def _numbers_in_words(draws: Any) -> str:
     range_of = f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
     shares = np.bincount(numbers, draws.weights)
     most = f"{counted(int(shares.argmax()), 'cluster')} most often, " if low < high else ""
-    darker = " (darker)" if numbers.min() < low or high < numbers.max() else ""
-    return f"{most}{range_of}{' clusters' * (low == high)}{darker} in {percent(share)}"
+    strong = " (strong bars)" if numbers.min() < low or high < numbers.max() else ""
+    return f"{most}{range_of}{' clusters' * (low == high)}{strong} in {percent(share)}"
 
 
 def _interval(draws: Any) -> tuple[float, float]:

@@ -146,7 +146,7 @@ def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap
 
     is_same = distances < SAME
     blues = LinearSegmentedColormap.from_list("near to far", _BLUES[::-1] if on_dark() else _BLUES)
-    colours = blues.with_extremes(under=_BLUES[1]) if cmap is None else as_cmap(cmap)  # as clear on any page
+    colours = (blues if cmap is None else as_cmap(cmap)).with_extremes(under=NEUTRAL)
     middle = (x[:-1] + x[1:]) / 2
     corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
     steps = LineCollection(
@@ -161,7 +161,7 @@ def _draw_steps(ax: Axes, x: Floats, clusters: Integers, distances: Floats, cmap
     ax.add_collection(steps)
     hidden = ~is_same & (clusters[:-1] == clusters[1:])
     ax.plot(middle[hidden], clusters[:-1][hidden], "|", color=ink(), markersize=11, markeredgewidth=1.4)
-    notes = "thick: no change" * int(is_same.any()), "|: change, same number" * int(hidden.any())
+    notes = "thick, grey: no change" * int(is_same.any()), "|: change, same number" * int(hidden.any())
     grammar.add_colour_bar(ax, steps, "\n".join(["VI to the neighbour (bits)", *filter(None, notes)]))
 
 

@@ -146,9 +146,8 @@ def _draw_by_cluster(ax: Axes, values: Floats, labels: Labels, numbers: Integers
     quartiles = quartiles[groups.size() >= _FEWEST]
     rows, middle = quartiles.index.to_numpy(), quartiles[0.5]
     half = min(0.4, 8.0 * (labels.max() + 1) / frame.extent(ax)[1])
-    for colour, width in ((ax.get_facecolor(), 3.6), (ink(), 1.8)):  # outlined, so that they are visible on points
-        ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=colour, linewidths=width, zorder=3)
-        ax.vlines(middle, rows - half, rows + half, colors=colour, linewidths=width, zorder=3)
+    ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=ink(), linewidths=1.2, zorder=3)
+    ax.vlines(middle, rows - half, rows + half, colors=ink(), linewidths=1.2, zorder=3)
     ax.set_ylim(int(labels.max()) + 0.5, -0.5)
     ax.spines["left"].set_visible(False)
 

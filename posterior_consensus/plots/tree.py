@@ -104,7 +104,8 @@ def plot_tree(tree: ConsensusTree, *, cmap: Any = "viridis", figsize: Size = Non
     until = f" up to {shown_names[first[least] - 1]}" if before.size else ""
     weakest = f"at least {before.min():.2f}{until}; " if before.size else ""
     lowest = f"least {support[least]:.2f}, node {least} at {shown_names[first[least]]}"
-    grammar.say(ax, f"{split if n_last > n_first else same}; support {weakest}{lowest}")
+    of = f" of {_FEW} items or more" if few.any() and not few.all() else ""
+    grammar.say(ax, f"{split if n_last > n_first else same}; support{of} {weakest}{lowest}")
     grammar.add_colour_bar(
         ax, shown, "support (mean Jaccard)", extend="min" if support.min() < _LEAST_SUPPORT else "neither"
     )

@@ -84,6 +84,7 @@ _PALE = 180  # least lightness of white and of pale grey areas, which are no wor
 _PALE_AREA = 0.3  # weight of transparent areas, which are dark on a dark page, beside the page's
 _STROKE = 3  # pixels, more than the width of a letter's lines
 _GROUND = 0x14  # lightness of the darkest page, which white becomes
+_LIFT = 0.75  # power of lightness of matrices, so that small similarities are lighter than the page
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
@@ -260,7 +261,8 @@ def for_dark_screens(image: Any) -> Any:
     areas = np.ones((_STROKE, _STROKE))  # white words on a colour are no areas
     of_scale = binary_opening((apart < _NEAR)[at].reshape(colour.shape[:2]), areas)[..., np.newaxis]
     lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
-    inverted = np.maximum(255 - np.where(of_scale, lightest + darkest - colour, colour), _GROUND)
+    inverted = 255 - np.where(of_scale, lightest + darkest - colour, colour)
+    inverted = np.maximum(np.where(of_scale, 255 * (inverted / 255) ** _LIFT, inverted), _GROUND)
     share = np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255)
     coloured = (share < 0.5) & (values[..., 3:] == 255) & ~of_scale
     of_page = (values[..., 3:] == 0) | ((darkest >= _PALE) & (lightest - darkest <= _NEAR)) | of_scale
