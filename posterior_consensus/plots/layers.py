@@ -427,7 +427,7 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
         ax.scatter(
             at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="on the shortlist"
         )
-        peaks, several = _joined(table.index[is_listed].tolist()), sum(is_listed) > 1
+        peaks, several = _named_peaks(table.index[is_listed].tolist()), sum(is_listed) > 1
         are = "are local peaks of stability (rings)" if several else "is the local peak of stability (ring)"
         grammar.say(ax, f"{peaks} {are}")
     elif best.any():
@@ -444,7 +444,7 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
     grammar.legend_above(ax)
 
 
-def _joined(names: list[Any]) -> str:
+def _named_peaks(names: list[Any]) -> str:
     """Some names in words; of many, the first."""
     return joined(names) if len(names) <= _MOST_MOVED else listed(names, _MOST_MOVED)
 

@@ -234,7 +234,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     n_alone = 0
     for own in groups:
         if len(own) > 1:
-            look: dict[str, Any] = {"color": ink(), "label": f"{_together([names[k] for k in own])} (the same)"}
+            look: dict[str, Any] = {"color": ink(), "label": f"{_by_ends([names[k] for k in own])} (the same)"}
         else:
             look, n_alone = chain_line(n_alone, n_chains) | {"label": names[own[0]]}, n_alone + 1
         grid[1].plot(prices, more[:, own[0]], linewidth=_LINE, markersize=3, **look, **line)
@@ -256,7 +256,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     return grid
 
 
-def _together(names: list[str]) -> str:
+def _by_ends(names: list[str]) -> str:
     """Names that end in successive numbers, with the first and the last number; else the names, at most four."""
     stem = names[0].rstrip("0123456789")
     first = names[0].removeprefix(stem)
@@ -268,7 +268,7 @@ def _together(names: list[str]) -> str:
 def _costs_in_words(names: list[str], groups: list[Positions], costs: Floats, unit: str) -> str:
     """How much the largest penalty weight raises the own loss: of those whose loss rises most, and of the others."""
     groups = sorted(groups, key=lambda own: -float(costs[own[0]]))
-    called = [_together([names[k] for k in own]) for own in groups]
+    called = [_by_ends([names[k] for k in own]) for own in groups]
     most, least = (float(costs[own[0]]) for own in (groups[0], groups[-1]))
     if most <= SAME:
         return "agreement costs nothing"
@@ -286,7 +286,7 @@ def _modes_in_words(path: AgreementPath) -> str:
         return f"the {what} agree without a penalty"
     if path.status == "search noise":
         return f"the {what} differ by search noise or few draws: they agree at a small penalty"
-    sides = " against ".join(_together([str(name) for name in group]) for group in groups[:2])
+    sides = " against ".join(_by_ends([str(name) for name in group]) for group in groups[:2])
     more = f" and {counted(len(groups) - 2, 'other group')}" if len(groups) > 2 else ""
     apart = "are in different modes" if path.status == "different modes" else "share modes, but their partitions differ"
     return f"the {what} {apart}: {sides}{more}"

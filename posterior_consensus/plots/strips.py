@@ -346,7 +346,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     ]
     strengths = modes.memberships.max(modes.memberships.dims[-1:]).values
     draw_strips(items, _labels_of_modes(modes), captions, "first mode", order, list(strengths))
-    frame.extend_label(items, "x", "\nnoise: probability of a random label")
+    frame.extend_label(items, "x", "\nnoise: rate of random labels")
     samples = Samples.along(modes.surprise)
     shares = _draw_chains(draws, np.nan_to_num(modes.responsibilities.values), samples)
     least, most = (percent(end) for end in (shares[:, 0].min(), shares[:, 0].max()))

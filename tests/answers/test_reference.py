@@ -69,6 +69,8 @@ def test_a_cluster_summary_has_the_numbers_of_its_partition(z):
     ax = found.plot()
     assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == ["0", "2", "5"]
     spans = [collection for collection in ax.collections if isinstance(collection, LineCollection)]
+    *spans, means = spans
+    assert {to_hex(colour) for colour in means.get_color()} == {"#000000"}
     for span in spans:
         assert [to_hex(colour) for colour in span.get_color()] == [COLOURS[k].lower() for k in (0, 2, 5)]
     assert len(spans) == 2

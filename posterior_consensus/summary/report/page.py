@@ -106,7 +106,7 @@ def _verdict(claim: Claim, status: str, below: str = "") -> str:
     return f'<div class="verdict {status}"><p>{display.coded(" ".join(claim.with_advice))}</p>{below}</div>'
 
 
-def _in_short(claims: Mapping[str, Claim]) -> str:
+def _below_verdict(claims: Mapping[str, Claim]) -> str:
     """What the box on top says of the partition: uncertain items, where clusters are found, and if it is proven."""
     said = [f"{one.name}: {one.line.partition(';')[0]}" for one in (claims["misplaced"], claims["found"]) if one.line]
     said.append(f"optimality: {'proven' if claims['optimality'].status == PROVEN else 'not proven'}")
@@ -136,7 +136,7 @@ def page(summary: SummaryRecord, y: Any = None, *, progressbar: bool) -> str:
     """
     words, claims = summary.words, dict(summary._claims())
     status = summary.diagnosis.status
-    verdict = _verdict(claims.pop("chains"), status, _in_short(claims) if status != "disagree" else "")
+    verdict = _verdict(claims.pop("chains"), status, _below_verdict(claims) if status != "disagree" else "")
     known = {topic for topics in _TOPICS.values() for topic in topics}
     of_topics = {
         name: findings_as_html(claims[topic] for topic in claims if topic in topics) for name, topics in _TOPICS.items()
