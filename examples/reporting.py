@@ -106,11 +106,10 @@ n_clusters.to_series().value_counts(normalize=True).sort_index()
 # %% [markdown]
 # ### The expected loss is minimized and estimated on the same draws
 #
-# The minimum of an average is biased downwards, and the Monte Carlo standard error does not include this bias. For the
-# line `more draws` of a summary, each half of the draws is searched, and the result is evaluated on the other half.
-# That estimates by how much the expected loss of the reported partition exceeds the smallest possible, both under
-# infinitely many draws. Here it is 0, as both halves have the same best partition, which does not prove that there is
-# no bias:
+# The minimum of an average is biased downwards, and the Monte Carlo standard error does not include this bias. The line
+# `more draws` of a summary estimates it [from two halves of the
+# draws](../background/convergence.md#what-would-more-draws-change). Here it is 0, which does not prove that there is no
+# bias:
 
 # %%
 print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by {summary.excess.distance:.4f} bits")
@@ -138,10 +137,8 @@ certificate
 # %% [markdown]
 # ### R-hat of the partition has no accepted limit
 #
-# The limit 1.01 was proposed for scalar quantities. For the R-hat of the partition itself, the package has two limits,
-# conventions that no source supports. Above 1.01 the chains are short: report the partition, and say so. Above 1.05
-# they disagree: report none yet. [The page on convergence](../background/convergence.md) has values from converged
-# chains.
+# The limit 1.01 was proposed for scalar quantities. For the R-hat of the partition itself, 1.01 (the chains are short)
+# and 1.05 (they disagree) are [conventions](../background/convergence.md) that no source supports.
 #
 # ### A range of draws has no error
 #
