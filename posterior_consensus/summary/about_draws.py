@@ -309,8 +309,8 @@ def split(summary: SummaryRecord) -> Claim:
     table = summary.clusters.to_dataframe().sort_values("split", ascending=False, kind="stable")
     columns = table.loc[table["split"] > SAID, ["split", "split_mcse", "largest_part", "second_part"]]
     said = [
-        f"{display.as_text(name)} in {_share_with_error(summary, share, mcse)}, largest parts {display.percent(first)} "
-        f"and {display.percent(second)}"
+        f"cluster {display.as_text(name)} in {_share_with_error(summary, share, mcse)}, largest parts "
+        f"{display.percent(first)} and {display.percent(second)}"
         for name, share, mcse, first, second in columns.itertuples(name=None)
     ]
     if not said:
@@ -318,8 +318,8 @@ def split(summary: SummaryRecord) -> Claim:
     line = _the_first(said)
     share, error = columns[["split", "split_mcse"]].iloc[0]
     claim = Claim(status=ESTIMATED, number=float(share), error=float(error), limit=SAID, scope=whole_of(summary))
-    which = "These clusters are" if len(said) > 1 else "This cluster is"
-    return claim.in_words("split", f"cluster {line}", [f"{which} split: {line}."])
+    which = "Clusters are" if len(said) > 1 else "A cluster is"
+    return claim.in_words("split", line, [f"{which} split: {line}."])
 
 
 def _share_with_error(summary: SummaryRecord, share: float, error: float) -> str:
