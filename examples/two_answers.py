@@ -38,7 +38,7 @@ _ = ax.text(2, 0.6, "valley", ha="center")
 # %%
 print(pc.diagnose(draws, best).verdict)
 ball = pc.credible_ball(draws, best)
-ball
+print(f"radius of the 95% ball: {float(ball.radius):.2f} bits")
 
 # %% [markdown]
 # The similarity matrix shows that the valley is uncertain. It does not show whether its plants switch one by one or
@@ -62,10 +62,10 @@ _ = plt.ylabel("draws")
 
 # %%
 found = pc.particles(draws, random_seed=1, progressbar=False)
-found
+print(found.verdict)
 
 # %% [markdown]
-# Every chain visits both modes; else the weights would be meaningless.
+# Every chain visits both modes, in these shares; else the weights would be meaningless.
 
 # %%
 found.by_chain.to_pandas().round(2)
@@ -103,13 +103,15 @@ for name, some in {"all draws": draws, "the mode": within}.items():
 # %% [markdown]
 # ## Another model
 #
-# The same model with four species was sampled, too. The plants of the valley lose more than twenty co-members each.
+# The same model with four species was sampled, too. The plants of the valley lose more than twenty co-members each
+# (`left`).
 
 # %%
 four = pc.as_partition_draws(tree, group="four_species")
 names = "three species", "four species"
 comparison = pc.compare_posteriors(draws, four, names=names, random_seed=1, progressbar=False)
-comparison
+print(comparison.verdict)
+comparison.to_dataframe()[["left"]].head(3).round(1)
 
 # %% [markdown]
 # With four species, no second mode was found.
