@@ -131,7 +131,7 @@ def test_page_for_users_of_scanpy_prints_what_it_shows(capsys, tmp_path, monkeyp
     names = {}
     for code in re.findall(r"^```python\n([^`]*)```", PAGES["from_scanpy.md"], re.MULTILINE):
         exec(code, names)
-    shown = "".join(re.findall(r"^```text\n([^`]*)```", PAGES["from_scanpy.md"], re.MULTILINE))
+    shown = "".join(re.findall(r"^```text\n(.*?)^```$", PAGES["from_scanpy.md"], re.MULTILINE | re.DOTALL))
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
     assert names["summaries"][1.0].n_clusters == names["adata"].obs["consensus_1.0"].nunique()
 
