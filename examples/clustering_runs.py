@@ -10,6 +10,7 @@
 # data of your own, begin with an AnnData that has principal components and a UMAP.
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 import scanpy as sc
 
@@ -117,11 +118,18 @@ axes = summary.plot()
 # cell's mean share of runs in which it is with another cell of its cluster, and `consensus_1.0_found`, the share of
 # runs that have its cluster.
 
+
 # %%
+def plot_umaps(columns):
+    """Colour UMAPs by columns, with letters that can be read."""
+    with plt.rc_context({"figure.figsize": (3.6, 3.2), "font.size": 14}):
+        return sc.pl.umap(adata, color=columns, legend_loc="on data", frameon=False, show=False)
+
+
 adata = pc.attach(adata, summaries)
 # Figure: Three UMAPs of the cells: coloured by cluster, by mean similarity, low in the clusters that are one or split,
 # and by the share of the runs that have the cluster.
-axes = sc.pl.umap(adata, color=["consensus_1.0", "consensus_1.0_similarity", "consensus_1.0_found"], show=False)
+axes = plot_umaps(["consensus_1.0", "consensus_1.0_similarity", "consensus_1.0_found"])
 
 # %% [markdown]
 # Which cells change clusters from run to run, and where do they go?
@@ -190,7 +198,7 @@ matched = pc.align_partitions({"all": summary.partition, "parts": on_parts.parti
 adata = pc.attach(pc.attach(adata, on_parts, group="parts"), matched, group="on")
 # Figure: Three UMAPs of the cells: coloured by the consensus of runs on all cells, by that of runs on parts of the
 # cells with the same names, and by mean similarity of the latter.
-axes = sc.pl.umap(adata, color=["on_all", "on_parts", "parts_similarity"], show=False)
+axes = plot_umaps(["on_all", "on_parts", "parts_similarity"])
 
 # %% [markdown]
 # Clusters 2 and 8 are separate in 70% of the runs on all cells, but in 30% of those on parts, whose consensus joins
@@ -213,7 +221,7 @@ by_density
 # %%
 adata = pc.attach(adata, by_density, group="dense")
 # Figure: Two UMAPs of the cells: coloured by cluster and by mean similarity, with noise in grey.
-axes = sc.pl.umap(adata, color=["dense", "dense_similarity"], show=False)
+axes = plot_umaps(["dense", "dense_similarity"])
 
 # %% [markdown]
 # ## Do two programs agree?
