@@ -19,7 +19,7 @@ from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots import colours, frame, grammar
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.plots.strips import farthest_of
+from posterior_consensus.plots.strips import FARTHEST
 from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import Words
@@ -216,8 +216,8 @@ def _marks(
     if partition is not None:
         marks["partition"] = "*", draws.as_labels(partition)
     if ball is not None and not draws.lacks_items:  # runs of some items are no place
-        for name, kind in farthest_of(ball).items():
-            marks[f"ball: {kind.removeprefix('farthest with ')}"] = (
+        for name, kind in FARTHEST.items():
+            marks[f"ball: {kind.removesuffix(' in the ball').removeprefix('farthest with ')}"] = (
                 _SYMBOLS[name],
                 draws.as_labels(getattr(ball, name)[0], "ball"),
             )

@@ -25,7 +25,8 @@ from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.aliases import Floats, Positions
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
-_FARTHEST = "farthest with fewest clusters", "farthest with most clusters"
+_BOUNDS = "farthest in the ball", "farthest with fewest clusters", "farthest with most clusters"
+FARTHEST = dict(zip(BALL_BOUNDS, _BOUNDS, strict=True))  # what the bounds of a ball are, by the names of their fields
 _FILLED = 0.55  # share of the height that titles and labels of several lines leave to captions
 _FAINTEST = 0.08  # opacity of the draws of the last mode
 _COLUMN = 2.6  # of the font's size: width of a column of shares
@@ -176,7 +177,7 @@ def plot_credible_ball(
     """
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     partitions, captions = [ball.partition], [f"partition\n{counted(ball.n_clusters[0], 'cluster')}"]
-    for (name, kind), number in zip(farthest_of(ball).items(), ball.n_clusters[1:], strict=True):
+    for (name, kind), number in zip(FARTHEST.items(), ball.n_clusters[1:], strict=True):
         bound = getattr(ball, name)
         partitions.append(bound[0])
         distance = grammar.in_digits(float(own_in(bound, "distance")[0]), 3, ball.loss.unit)
@@ -187,11 +188,6 @@ def plot_credible_ball(
     radius, draws = grammar.in_digits(ball.radius, 3, ball.loss.unit), ball.words.draws
     grammar.say(ax, f"{ball.prob:.0%} of the {draws} are within {radius} of the partition ({name_of(ball.loss)})")
     return ax
-
-
-def farthest_of(ball: CredibleBall) -> dict[str, str]:
-    """What the bounds of a ball are, by the names of their fields."""
-    return dict(zip(BALL_BOUNDS, (f"farthest {ball.words.draw}", *_FARTHEST), strict=True))
 
 
 @frame.in_small_print

@@ -117,7 +117,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
     outside = sum(reference.vi(draws.labels[0], row) > ball.radius + 1e-9 for row in shown.labels)
     assert numbers[:, :, 1].sum() == outside > 0
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    marks = ["partition", "ball: farthest draw", "ball: fewest clusters", "ball: most clusters"]
+    marks = ["partition", "ball: farthest", "ball: fewest clusters", "ball: most clusters"]
     assert legend == ["chain 0", "chain 1", "chain 2", "outside of the 60% ball", *marks]
 
 
