@@ -9,6 +9,7 @@ from posterior_consensus.answers.n_clusters import ClusterMerges, LossByNCluster
 from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots import frame, grammar
 from posterior_consensus.plots.colours import (
+    BAR,
     BARS,
     PRIOR,
     chain_cross,
@@ -208,7 +209,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
         height, error = table["probability"].values, grammar.ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": ink(), "capsize": 2, "error_kw": {"linewidth": 1.0}}
         bars = np.stack([np.minimum(error, height), error])
-        grid[1].bar(numbers, height, width=0.8, color=BARS, yerr=bars, **style)
+        grid[1].bar(numbers, height, width=0.8, color=BAR, yerr=bars, **style)
         grid[1].set_ylabel(grammar.with_errors(words.on_axis.replace(" ", "\n", 1), error, words))
         grid[1].set_ylim(0.0, None)
     for ax in grid:
