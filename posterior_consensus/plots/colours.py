@@ -21,7 +21,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")  # of points, instead of patterns
 N_STYLES = len(COLOURS) * len(HATCHES)
 _NARROW = 5.0  # points per cluster, below which patterns are left out
 
-_CHAIN_COLOURS = ("#0077BB", "#EE7733", "#2DC3A5", "#6B6B6B")
+_CHAIN_COLOURS = ("#0077BB", "#EE7733", "#000000", "#6B6B6B")
 _CHAIN_COLOURS_ON_DARK = ("#4D99E6", "#CC8000", "#66FF80", "#D9C7D9")  # contrast of at least 3 with dark bars
 _CHAIN_LINES = ("-", "--", ":")
 _CHAIN_MARKERS = ("o", "D", "^")

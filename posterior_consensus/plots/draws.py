@@ -21,6 +21,7 @@ from posterior_consensus.plots.colours import (
     chain_marker,
     check_matplotlib,
     ink,
+    on_page,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.display import short_name_of
@@ -29,7 +30,9 @@ from posterior_consensus.runtime.aliases import Floats, Positions
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _RANK_BINS = 20
-_OVERLAID = 0.5  # opacity of traces, of which none may hide the others
+_BEHIND = 0.25  # opacity of distances behind their means
+_MEANS, _FEWEST_AVERAGED = 40, 5  # means along a chain, and draws of one
+_OVERLAID = 0.5  # opacity of traces, of which none may hide the others; the last, which are dark, are behind
 _POINT = 3.0  # size of a run's mark
 _MOST_IN_ROW = 4  # rows of legend entries next to the first row
 _WIDTH, _SUMMARY, _DISTANCE = 7.6, 1.25, 2.3  # inches: width of figures along chains, and heights of a row
@@ -146,9 +149,8 @@ def _agreement_in_words(diagnosis: Diagnosis) -> str:
     if diagnosis.spread is not None or np.isnan(rhat).all():
         return said
     ess = np.fmin.reduce([*diagnosis.summaries["ess_bulk"].values, *diagnosis.summaries["ess_tail"].values])
-    return (
-        f"{said}: R-hat of these summaries at most {np.nanmax(rhat):.3f} (limit {RHAT_WANTED}), ESS at least {ess:,.0f}"
-    )
+    limit = f"(limit\N{NO-BREAK SPACE}{RHAT_WANTED})"
+    return f"{said}: R-hat of these summaries at most {np.nanmax(rhat):.3f} {limit}, ESS at least {ess:,.0f}"
 
 
 def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], *, ordered: bool) -> None:
@@ -161,7 +163,7 @@ def _draw_row(left: Axes, right: Axes, values: Floats, chains: list[Positions], 
     for k, rows in enumerate(chains):
         style = chain_line(k, len(chains))
         if ordered:
-            left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=_OVERLAID, **style)
+            left.plot(values[rows], linewidth=0.6, alpha=_OVERLAID, zorder=2 - k / len(chains), **style)
         else:
             below = (np.arange(rows.size) + 0.5) / rows.size
             marker = chain_marker(k, len(chains))
@@ -193,8 +195,9 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     -------
     ndarray of matplotlib.axes.Axes, shape (2,)
         The upper axes have the distance of each draw from its predecessor, the speed of the chain. The lower axes have
-        its mean distance from the second half of its chain, the position of the chain. A vertical line in the chain's
-        colour ends the burn-in. It is dotted, and in the middle, if the rule determined no end.
+        its mean distance from the second half of its chain, the position of the chain. A thick line is a running mean,
+        a vertical line in the chain's colour ends the burn-in. It is dotted, and in the middle, if the rule determined
+        no end.
 
     Raises
     ------
@@ -223,15 +226,20 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     """
     check_matplotlib()
     from matplotlib.ticker import LogLocator, NullLocator
+    from scipy.ndimage import uniform_filter1d
 
     axes = frame.grid_axes(axes, figsize, 2, 1, _WIDTH, 2 * _DISTANCE)[:, 0]
     chain = sequence.steps["chain"].values
     burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
+    width = max(_FEWEST_AVERAGED, int(burn_in["n_draws"].max()) // _MEANS)
     for k in range(n_chains):
         one = burn_in.isel(chain=k)
         rows = np.flatnonzero(chain == one["chain"].values)
         for ax, values in zip(axes, (sequence.steps.values, sequence.to_second_half.values), strict=True):
-            ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, **chain_line(k, n_chains))
+            ax.plot(values[rows], linewidth=0.4, alpha=on_page(_BEHIND), zorder=1, **chain_line(k, n_chains))
+            known = np.flatnonzero(np.isfinite(values[rows]))  # the first have no distance
+            mean = uniform_filter1d(values[rows][known], width)
+            ax.plot(known, mean, linewidth=1.5, **chain_line(k, n_chains))
             line = "--" if one["settled"] else ":"
             ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
@@ -248,25 +256,25 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
             ax.set_ylim(0, None)
         frame.tick_integers(ax.xaxis)
     axes[0].tick_params(labelbottom=False)
-    axes[1].set_xlabel("draw of the chain; the line ends the burn-in")
-    grammar.break_labels(axes[1])
+    axes[1].set_xlabel(f"draw of the chain (upright: end of the burn-in; thick: mean of {width} draws)")
     last, settled = int(burn_in["burn_in"].max()), bool(burn_in["settled"].all())
     grammar.say(axes[0], f"burn-in ends by draw {last:,}" if settled else "the end of the burn-in is not determined")
+    drift = "no drift is found from there on" if settled else "a drift is not excluded"
+    grammar.say(axes[1], f"{drift}{', in each chain by itself' * (n_chains > 1)}")
     if 1 < n_chains <= MOST_CHAINS:
         _name_burn_in(axes[0], burn_in)
     return axes
 
 
 def _name_burn_in(ax: Axes, burn_in: xr.Dataset) -> None:
-    """Name the chains' lines at the end of the burn-in, on their right, the last at the top."""
+    """Name the chains' lines at the end of the burn-in, right of the last one, in their order from right to left."""
     line = _LINE * frame.font_of_names() / frame.extent(ax)[1]  # share of the height
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "va": "top", "parse_math": False}
     ends, names, settled = (burn_in[name].values for name in ("burn_in", "chain", "settled"))
     for row, k in enumerate(np.argsort(-ends, kind="stable").tolist()):
         text = f"chain {names[k]}: {f'{ends[k]:,}' if settled[k] else 'not determined'}"
-        place = (int(ends[k]), 1.0 - row * line), (3, 0), ax.get_xaxis_transform()
-        colour = chain_colour(k, ends.size)
-        ax.annotate(text, *place, bbox=grammar.behind_names(ax), color=colour, **style)
+        place = (int(ends.max()), 1.0 - row * line), (3, 0), ax.get_xaxis_transform()
+        ax.annotate(text, *place, bbox=grammar.behind_names(ax), color=chain_colour(k, ends.size), **style)
 
 
 @frame.in_small_print
@@ -400,7 +408,9 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
             grammar.mark_limit(ax, least, "")
             name = f"{prob:.0%} {words.either('credible set', 'set')} \N{RIGHTWARDS ARROW}"
             at = (least, 1.0 - k * line), (3, -3), ax.get_xaxis_transform()
-            ax.annotate(name, *at, textcoords="offset points", va="top", fontsize="small")
+            ax.annotate(
+                name, *at, bbox=grammar.behind_names(ax), textcoords="offset points", va="top", fontsize="small"
+            )
     if heights.size > 1:
         apart = grammar.in_digits(float(np.sort(heights)[:-1].min()), 2, density.loss.unit)
         grammar.say(ax, f"{heights.size} modes (diamonds), {'at least ' * (heights.size > 2)}{apart} apart")

@@ -53,6 +53,12 @@ def test_colours_are_told_apart_by_everybody(palette, blindness):
     assert least_distance(colours, blindness) >= (normal if blindness is None else blind)
 
 
+@pytest.mark.parametrize(("chains", "least"), [(CHAINS, 12), (CHAINS_ON_DARK, 9)])
+def test_no_colour_of_a_chain_is_near_one_of_a_cluster(chains, least):
+    places, others = (cspace_convert(to_rgba_array(some)[:, :3], "sRGB1", "CAM02-UCS") for some in (chains, COLOURS))
+    assert np.linalg.norm(places[:, np.newaxis] - others, axis=-1).min() >= least
+
+
 def test_chains_are_visible_on_dark_bars():
     """The ratio of luminances is at least 3, as WCAG asks of graphical objects."""
 
