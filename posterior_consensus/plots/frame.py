@@ -49,6 +49,7 @@ _PRINTED: dict[str, Any] = {
     **{f"{side}tick.{kind}.width": 0.6 for side in "xy" for kind in ("major", "minor")},
     **{f"{side}tick.{name}": value for side in "xy" for name, value in (("major.size", 2.5), ("major.pad", 2.0))},
     **{"axes.linewidth": 0.6, "axes.labelpad": 2.0, "axes.titlepad": 4.0, "hatch.linewidth": 0.5},
+    **{"lines.linewidth": 1.0, "lines.markersize": 4.0},
     **{"legend.handlelength": 1.3, "legend.handletextpad": 0.5, "legend.columnspacing": 1.0},
     **{"figure.subplot.left": 0.2, "figure.subplot.right": 0.97},  # near what the layout will find, for room of names
 }

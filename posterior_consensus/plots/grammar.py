@@ -114,7 +114,7 @@ def mark_limit(ax: Axes, value: float, label: str, along: Literal["x", "y"] = "x
 
 def behind_names(ax: Axes) -> dict[str, Any]:
     """Box behind a name in the figure, which is readable over lines and points."""
-    return {"facecolor": ax.get_facecolor(), "alpha": 0.7, "linewidth": 0.0, "pad": 1.0}
+    return {"facecolor": ax.get_facecolor(), "linewidth": 0.0, "pad": 1.0}
 
 
 def name_ends(ax: Axes) -> None:

@@ -28,7 +28,6 @@ _ABOVE = 4.0  # points from what is below a name
 _OFF_POINT = 3.0  # points from a line's end to the middle of a point
 _IN_TITLE = 3  # uncertain items that a title names
 _MOST_TRIED = 100  # uncertain items for whose names room is looked for
-_GREY = "\n(grey: elsewhere, clusters without a match)"
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
@@ -84,7 +83,7 @@ def plot_membership(
     ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
     row = item_row(ax, items, cluster, order, then=[-own], certainty=own)
-    ax.set(ylim=(0, 1), ylabel=membership.words.on_axis + _GREY)
+    ax.set(ylim=(0, 1), ylabel=membership.words.on_axis)
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
     names = _cluster_names(membership)[: cluster.max() + 1]
@@ -95,6 +94,7 @@ def plot_membership(
         and set(names) <= {tick.get_text() for tick in ax.get_xticklabels()}
     ):
         legend.remove()
+        ax.set_ylabel(f"{ax.get_ylabel()}\n(grey: elsewhere)")
     if row.along is None:  # own clusters are at the bottom
         ax.axhline(EVEN, color=ink(), linewidth=0.8, linestyle=":")
     _say_doubted(ax, row, own, np.ones(own.size), "membership", pad=True)
@@ -142,7 +142,7 @@ def _say_doubted(
             "linewidth": 0.6,
         }
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "small"}
-        style |= {"bbox": grammar.behind_names(ax) | {"alpha": 1.0}, "parse_math": False, "zorder": 3}
+        style |= {"bbox": grammar.behind_names(ax), "parse_math": False, "zorder": 3}
         ax.annotate("", foot, (x, height + _ABOVE / along), arrowprops=line, zorder=2.4)
         ax.annotate(names[k], (x, height), (0, _ABOVE), **style)
     n_below = int(np.sum(own < EVEN))
@@ -390,7 +390,7 @@ def plot_regimes(
         ax.tick_params(labelbottom=False)
     draw_shares(grid[-1], membership, in_row, edges)
     grid[-1].set(ylim=(0, 1), ylabel=membership.words.on_axis)
-    grid[-1].set_xlabel(grammar.axis_label(name, unit_of(table.items.coords.get(name, order))) + _GREY)
+    grid[-1].set_xlabel(grammar.axis_label(name, unit_of(table.items.coords.get(name, order))))
     grammar.break_labels(grid[-1])
     _say_regimes(grid[0], cluster, _cluster_names(membership), table.items.dim, given[in_row])
     for ax in grid:

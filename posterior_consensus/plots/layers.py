@@ -384,6 +384,8 @@ def plot_layer_stability(comparison: LayerStability, *, figsize: Size = None, ax
     else:
         frame.label_some(last, "x", np.array(captions))
     note = f" ({len(names)} of {left_out + len(names)})" * (left_out > 0)
+    if np.asarray(names).dtype.kind in "iuf" and np.ptp(np.diff(names)) > SAME:
+        note += " (not to scale)"
     _label_layers(last, f"{_axis_of_runs(comparison.dim)}{note}")
     return grid
 
@@ -425,7 +427,12 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool], is_liste
             ax.plot(at[some], values[some], "o", color=ink(), markerfacecolor=face, markersize=5, zorder=3, label=label)
     if any(is_listed):
         ax.scatter(
-            at[is_listed], values[is_listed], s=90, edgecolors=ink(), facecolors="none", label="on the shortlist"
+            at[is_listed],
+            values[is_listed],
+            s=90,
+            edgecolors=ink(),
+            facecolors="none",
+            label="shortlist: as stable as its neighbours, or more",
         )
         peaks, several = _named_peaks(table.index[is_listed].tolist()), sum(is_listed) > 1
         are = "are local peaks of stability (rings)" if several else "is the local peak of stability (ring)"
@@ -552,7 +559,7 @@ def plot_layer_distances(
         raise ValueError(f"`column` must be 'expected_loss' or 'ari'; got {column!r}.")
     colours, n_axes = as_cmap(cmap), 1 + comparison.ordered
     grid = frame.grid_axes(
-        axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, stacked=(1.7, 1.0), width_ratios=(1.2, 1.0)[:n_axes]
+        axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, stacked=(1.4, 1.0), width_ratios=(1.2, 1.0)[:n_axes]
     )
     grid = grid.ravel()
     image = grid[0].imshow(comparison.distances[column].values, cmap=colours, interpolation="nearest")
@@ -595,11 +602,9 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     means = table.groupby(lags).mean()
     ax.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
     if column == "expected_loss":
-        ax.plot(
-            means.index, means["independent"], color=ink(), linestyle="--", label=f"mean if {many} were independent"
-        )
+        ax.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if independent")
     hidden = 0 < grammar.ERRORS * float(error.max()) < _HIDDEN * float(np.ptp(table[column].dropna()))
-    inside = " (within the points)" * hidden
+    inside = " (in the points)" * hidden
     ax.set(xlabel=f"lag (steps between {many})", ylabel=f"{grammar.with_errors(label, error)}{inside}")
     ax.locator_params(axis="x", integer=True)
     grammar.say(ax, _lags_in_words(means, column, label, error.groupby(lags).mean(), many))

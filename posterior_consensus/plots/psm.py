@@ -481,9 +481,9 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     places = np.arange(len(table))
     errors = grammar.ERRORS * table["mcse"].fillna(0.0).to_numpy()
     x = table["difference"]
-    small = min(4.0, 0.4 * room)
+    small = min(4.0, 0.2 * room)
     ax.errorbar(
-        x, places, None, errors, "o", label="observed", color=ink(), elinewidth=1.0, capsize=small, markersize=small
+        x, places, None, errors, "o", label="observed", color=ink(), elinewidth=1.0, capsize=small / 2, markersize=small
     )
     by_chance = f"expected {comparison.words.either('from Monte Carlo error', 'by chance')} alone"
     ax.plot(

@@ -48,7 +48,7 @@ def test_values_clusters_and_probabilities_share_the_axis_of_time(membership):
     first = below.patches[0].get_data()
     np.testing.assert_allclose(first.edges, [1897, 1897.5, 1898.5, 1900, 1901])
     np.testing.assert_allclose(first.values, membership.probabilities.values[:, 0])
-    assert above.get_ylabel() == "flow" and below.get_xlabel().startswith("year\n")
+    assert above.get_ylabel() == "flow" and below.get_xlabel() == "year"
     assert above.get_xlim() == below.get_xlim() == (1897, 1901)
     assert [text.get_text() for text in below.get_legend().get_texts()] == ["0", "1", "elsewhere"]
 
@@ -59,13 +59,13 @@ def test_any_coordinate_is_an_axis_and_data_are_aligned(membership):
     assert background(turned[0]) == [(1, 2.5, COLOURS[1]), (2.5, 4, COLOURS[0])]
     dated = pc.plot_regimes(FLOW, membership, order="day")[1]
     dated.figure.draw_without_rendering()
-    assert dated.get_xlabel().startswith("day\n") and "1899" in [tick.get_text() for tick in dated.get_xticklabels()]
+    assert dated.get_xlabel() == "day" and "1899" in [tick.get_text() for tick in dated.get_xticklabels()]
     given = pc.plot_regimes(FLOW, membership, order=[3.0, 1.0, 2.0, 0.0])
     assert given[0].lines[0].get_ydata().tolist() == [4, 8, 5, 9]
     plain = pc.plot_regimes(FLOW.to_numpy(), pc.membership(DRAWS.values, [0, 0, 1, 1]))
-    assert plain[0].lines[0].get_xdata().tolist() == [0, 1, 2, 3] and plain[1].get_xlabel().startswith("item\n")
+    assert plain[0].lines[0].get_xdata().tolist() == [0, 1, 2, 3] and plain[1].get_xlabel() == "item"
     named = pc.plot_regimes(FLOW, pc.membership(DRAWS.values, [0, 0, 1, 1]))
-    assert named[1].get_xlabel().startswith("year\n") and named[0].lines[0].get_xdata().tolist() == YEARS.tolist()
+    assert named[1].get_xlabel() == "year" and named[0].lines[0].get_xdata().tolist() == YEARS.tolist()
 
 
 def test_each_feature_has_a_panel_and_missing_values_a_gap(membership):
