@@ -3,15 +3,19 @@
 import ast
 import hashlib
 import os
+import re
 import shutil
 import sys
 import textwrap
 import tomllib
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 
+from bs4 import BeautifulSoup
 from docutils import nodes
 from PIL import Image
+from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
@@ -77,6 +81,8 @@ def call_of(body):
 
 
 FIGURES = examples()
+GROUP = re.compile(r"^::::\{dropdown\} ([^:\n]+)(.*)\n((?:.*\n)+?)::::$", re.MULTILINE)  # of names in the reference
+NAME = re.compile(r"^(?:   |\.\. py:data:: )([\w.]+)$", re.MULTILINE)
 BROAD, MANY = 8, 3  # inches of a picture, and columns of a table, that do not fit on a phone
 
 project = "posterior_consensus"
@@ -126,7 +132,6 @@ templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_context = {"examples": FIGURES}
 autodoc_typehints = "none"  # numpydoc's Parameters sections say the types, with shapes
-autodoc_member_order = "bysource"
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template documents them
@@ -139,7 +144,7 @@ nb_output_stderr = "remove"  # whether kernels are compiled, or a bar is shown, 
 
 html_theme = "sphinx_book_theme"
 html_title = f"{project} {version}"
-html_theme_options = {"show_navbar_depth": 2, "use_download_button": False, "navbar_persistent": []}  # one search box
+html_theme_options = {"use_download_button": False, "navbar_persistent": []}  # one search box
 # The one place of the address is pyproject.toml: with it, each page links the file that it is made of.
 with (HERE.parent / "pyproject.toml").open("rb") as metadata:
     repository = tomllib.load(metadata)["project"].get("urls", {}).get("Repository")
@@ -236,6 +241,28 @@ def link_tutorials(app, page, source):
     source[0] = source[0].replace("../examples/", "tutorials/")
 
 
+def name_members(app, page, source):
+    """Name what each folded group of the reference holds in its title, for readers who look for it."""
+
+    def named(group):
+        topic, words, body = group.groups()
+        names = ((name.removeprefix("results."), name) for name in NAME.findall(body))
+        links = " ".join(f"{{py:obj}}`{short} <posterior_consensus.{name}>`" for short, name in names)
+        return f"::::{{dropdown}} **{topic}**{words}<br>{links}\n{body}::::"
+
+    if page == "api/index":
+        source[0] = GROUP.sub(named, source[0])
+
+
+def put_properties_first(app, domain, kind, content):
+    """List the properties of a class before its methods."""
+    if kind == "class":
+        members = [part for part in content if isinstance(part, addnodes.desc)]
+        for member in members:
+            content.remove(member)
+        content += sorted(members, key=lambda member: member["objtype"] == "method")
+
+
 def hide_signature_of_results(app, what, name, obj, options, signature, returns):
     """Functions make results, no reader does."""
     return ("", "") if what == "class" and name.startswith("posterior_consensus.results.") else None
@@ -266,13 +293,27 @@ def link_sources(app, page, template, context, doctree):
 
 
 def fold_reference(app, page, template, context, doctree):
-    """List the many names of the reference on its own pages; elsewhere a click unfolds them."""
-    make_tree = context["generate_toctree_html"]
+    """Fold the sidebar's names of the reference as its first page does, without modules, to break after underscores."""
+    make_tree, title = context["generate_toctree_html"], app.env.titles["api/index"].astext()
+    text = (HERE / "api" / "index.md").read_text(encoding="utf-8")
+    topics = {name: topic for topic, _, body in GROUP.findall(text) for name in NAME.findall(body)}
 
+    @cache
     def tree(**options):
-        made = make_tree(**options)
-        for names in made.select('li:not(.current) > a[href$="api/index.html"] ~ details'):
-            names.attrs.pop("open", None)
+        made, folded = make_tree(**options), {}
+        for entry in made.find("a", string=title).find_next("ul")("li", recursive=False):
+            module, _, name = entry.a.text.rpartition(".")
+            topic = "Results" if module == "results" else topics.get(entry.a.text)
+            entry.a.clear()
+            entry.a.extend(BeautifulSoup(name.replace("_", "_<wbr>"), "html.parser"))
+            if topic and topic not in folded:
+                fold = f"<li><details><summary>{topic}</summary><ul></ul></details></li>"
+                folded[topic] = BeautifulSoup(fold, "html.parser").li
+                entry.insert_before(folded[topic])
+            if topic:
+                folded[topic].ul.append(entry)
+            if topic and "current" in entry["class"]:
+                folded[topic].details["open"] = ""
         return made
 
     context["generate_toctree_html"] = tree
@@ -301,6 +342,8 @@ def setup(app):
     app.add_directive("figures", Figures)
     app.connect("source-read", put_version)
     app.connect("source-read", link_tutorials)
+    app.connect("source-read", name_members)
+    app.connect("object-description-transform", put_properties_first)
     app.connect("autodoc-process-signature", hide_signature_of_results)
     app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
     app.connect("doctree-read", suit_phones)
