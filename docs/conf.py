@@ -65,17 +65,23 @@ def examples():
 
 
 def call_of(body):
-    """The call that makes a figure, without arguments and with the calls in place of the names of their results."""
+    """The call that makes a figure, with the calls in place of the names of their results.
+
+    Its arguments are left out, unless the first is what an input function made: it tells calls of one name apart.
+    """
     made = {ast.unparse(part.targets[0]): part.value for part in body if isinstance(part, ast.Assign)}
 
     def words(node):
         match node:
+            case ast.Call(args=[first, *_]) if words(first).startswith("pc.as_"):
+                return f"{words(node.func)}({words(first)})"
             case ast.Call():
                 return words(node.func) + ("(...)" if node.args or node.keywords else "()")
             case ast.Attribute():
                 return f"{words(node.value)}.{node.attr}"
             case ast.Name(id=name):
                 return words(made[name]) if name in made else name
+        return ""
 
     return words(body[-1].value).partition(".set_")[0]
 
@@ -162,7 +168,7 @@ html_css_files = ["custom.css"]
 bibtex_bibfiles = ["../posterior_consensus/summary/references.bib"]
 bibtex_reference_style = "author_year"
 
-plot_formats = [("png", 150), ("small.png", 80)]  # small ones for the gallery
+plot_formats = [("png", 150)]
 plot_html_show_formats = plot_html_show_source_link = plot_include_source = False
 plot_pre_code = ""  # examples import what they need
 plot_rcparams = {"figure.facecolor": "white", "savefig.transparent": True, "savefig.bbox": "tight"}
@@ -171,16 +177,32 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: | {2,5}\.\.\.: "
 copybutton_prompt_is_regexp = True
 
 
+def write_thumbnail(picture, shares, file):
+    """Write the upper left part of a picture, with the shares of its width and height, in the size of a card."""
+    image = Image.open(picture)
+    image = image.crop((0, 0, *(round(size * share) for size, share in zip(image.size, shares, strict=True))))
+    image = image.crop(image.getbbox())  # without transparent margins
+    image.thumbnail((680, 360))
+    image.save(file)
+
+
 class Figures(SphinxDirective):
-    """A card for each public name in the content, with its figure and a link to its example."""
+    """A card for each public name in the content, with its figure and a link to its example.
+
+    Two numbers after a name are shares of width and height: the card shows this upper left part of the figure.
+    """
 
     has_content = True
 
     def run(self):
         self.env.note_dependency(str(HERE / "gallery.py"))
-        drawn = Path(self.env.app.doctreedir).parent / "plot_directive" / "api" / "generated"  # read before this page
+        built = Path(self.env.app.doctreedir).parent
+        drawn = built / "plot_directive" / "api" / "generated"  # read before this page
+        thumbnails = built / "thumbnails"
+        thumbnails.mkdir(exist_ok=True)
         cards = ["::::{grid} 1 2 2 3", ":gutter: 2"]
-        for name in self.content:
+        for line in self.content:
+            name, *shares = line.split()
             owner = attrgetter(name)(posterior_consensus)
             figure = FIGURES[owner.__name__]
             cards += [
@@ -189,8 +211,11 @@ class Figures(SphinxDirective):
                 ":link-type: ref",
                 ":class-card: figure-card",
             ]
-            image = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.small.png"
-            cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {figure['alt']}", "```"]
+            image = thumbnails / f"{owner.__name__}.png"
+            picture = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.png"
+            write_thumbnail(picture, [float(share) for share in shares] or [1, 1], image)
+            words = f"Part of: {figure['alt']}" if shares else figure["alt"]
+            cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {words}", "```"]
             cards += ["", f"`{figure['call']}`", ":::"]
         return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
 

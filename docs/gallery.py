@@ -25,7 +25,7 @@ def PairsSummary():
     Clusters of records by size, pairs by score, upwards if joined and downwards if not, precision and recall by
     threshold, and the closest decisions.
     """
-    summary = pc.summarize(pc.load_example("pairs"), random_seed=1)
+    summary = pc.summarize(pc.as_pair_similarity(pc.load_example("pairs")), random_seed=1)
     summary.plot()
 
 
