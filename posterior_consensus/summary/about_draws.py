@@ -118,7 +118,7 @@ def _clusters_in_short(summary: SummaryRecord) -> str:
     of_noise = f" and {noise:,} of noise" * bool(noise)
     rare = f", a number that {_which_have_it(summary)}" * (_share(summary) < IMPROBABLE)
     if len(sizes) > 1:
-        return f"{items} in {len(sizes):,} clusters{rare} ({listed}){of_noise}"
+        return f"{items} in {len(sizes):,} clusters{rare} (by size: {listed}){of_noise}"
     said = rare or f", as {_of_draws(summary)}"
     if rare and is_improbable(summary.draws, summary.partition):
         said += f": the {summary.words.draws} disagree on the clusters"
@@ -882,7 +882,7 @@ def _chains_line(diagnosis: Diagnosis) -> str:
         return f"unknown: {said[0].lower()}{said[1:]}" if diagnosis.status == "unknown" else said
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
-    where = f", similarities within {display.at_most(agreement(diagnosis).number, '.2f')}{some}"
+    where = f", similarities of chains within {display.at_most(agreement(diagnosis).number, '.2f')}{some}"
     return _with_further(agreement_in_short(diagnosis, where=where), diagnosis)
 
 
@@ -909,7 +909,7 @@ def agreement_in_words(*diagnoses: Diagnosis) -> tuple[str, str, str]:
 def agreement_in_short(*diagnoses: Diagnosis, where: str) -> str:
     """That chains agree, with their numbers beside the limits, and what one chain could miss."""
     numbers = ", ".join(text for text, _ in _beside_limits(*diagnoses))
-    return f"agree: {numbers}{where}; a chain may miss a mode below {agreement_in_words(*diagnoses)[-1]} of draws"
+    return f"agree: {numbers}{where}; one chain may miss a mode below {agreement_in_words(*diagnoses)[-1]}"
 
 
 def _largest_rhat(diagnoses: Sequence[Diagnosis]) -> float:
