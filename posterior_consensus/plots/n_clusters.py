@@ -129,7 +129,7 @@ def _numbers_in_words(draws: Any) -> str:
     if low == high and np.all(numbers == low):
         return f"Every {words.draw} has {counted(int(low), 'cluster')}."
     share = float(draws.weights[(numbers >= low) & (numbers <= high)].sum())
-    range_of = f"{low:.0f}" if low == high else f"{low:.0f}\u00a0to\u00a0{high:.0f}"
+    range_of = f"{low:.0f}" if low == high else f"{low:.0f}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{high:.0f}"
     shares = np.bincount(numbers, draws.weights)
     most = f"{counted(int(shares.argmax()), 'cluster')} most often, " if low < high else ""
     strong = " (strong bars)" if numbers.min() < low or high < numbers.max() else ""
