@@ -67,7 +67,8 @@ def examples():
 def call_of(body):
     """The call that makes a figure, with the calls in place of the names of their results.
 
-    Its arguments are left out, unless the first is what an input function made: it tells calls of one name apart.
+    Its arguments are left out, unless the first is what an input function made, or one is `by`: they tell calls of one
+    name apart.
     """
     made = {ast.unparse(part.targets[0]): part.value for part in body if isinstance(part, ast.Assign)}
 
@@ -75,6 +76,8 @@ def call_of(body):
         match node:
             case ast.Call(args=[first, *_]) if words(first).startswith("pc.as_"):
                 return f"{words(node.func)}({words(first)})"
+            case ast.Call(keywords=[ast.keyword(arg="by", value=ast.Constant(value=by))]):
+                return f'{words(node.func)}(..., by="{by}")'
             case ast.Call():
                 return words(node.func) + ("(...)" if node.args or node.keywords else "()")
             case ast.Attribute():
@@ -177,19 +180,18 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: | {2,5}\.\.\.: "
 copybutton_prompt_is_regexp = True
 
 
-def write_thumbnail(picture, shares, file):
-    """Write the upper left part of a picture, with the shares of its width and height, in the size of a card."""
+def write_thumbnail(picture, file):
+    """Write a picture in the size of a card."""
     image = Image.open(picture)
-    image = image.crop((0, 0, *(round(size * share) for size, share in zip(image.size, shares, strict=True))))
     image = image.crop(image.getbbox())  # without transparent margins
-    image.thumbnail((680, 360))
+    image.thumbnail((680, 460))
     image.save(file)
 
 
 class Figures(SphinxDirective):
     """A card for each public name in the content, with its figure and a link to its example.
 
-    Two numbers after a name are shares of width and height: the card shows this upper left part of the figure.
+    A name with a word after it, such as "by_chain", is that of the second figure on its page.
     """
 
     has_content = True
@@ -202,21 +204,20 @@ class Figures(SphinxDirective):
         thumbnails.mkdir(exist_ok=True)
         cards = ["::::{grid} 1 2 2 3", ":gutter: 2"]
         for line in self.content:
-            name, *shares = line.split()
-            owner = attrgetter(name)(posterior_consensus)
-            figure = FIGURES[owner.__name__]
+            name, *second = line.split()
+            key = "_".join([attrgetter(name)(posterior_consensus).__name__, *second])
+            figure = FIGURES[key]
             cards += [
                 f":::{{grid-item-card}} {figure['question']}",
-                f":link: figure-{owner.__name__.lower()}",
+                f":link: figure-{key.lower()}",
                 ":link-type: ref",
                 ":class-card: figure-card",
             ]
-            image = thumbnails / f"{owner.__name__}.png"
-            picture = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.png"
-            write_thumbnail(picture, [float(share) for share in shares] or [1, 1], image)
-            words = f"Part of: {figure['alt']}" if shares else figure["alt"]
-            cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {words}", "```"]
-            cards += ["", f"`{figure['call']}`", ":::"]
+            image = thumbnails / f"{key}.png"
+            write_thumbnail(drawn / f"posterior_consensus-{name.replace('.', '-')}-{1 + len(second)}.png", image)
+            cards += [f"```{{image}} {os.path.relpath(image, HERE)}", f":alt: {figure['alt']}", "```"]
+            call = re.sub(r"(?<!pc)(?=\.\w)|(?<=\()(?=\w)", "<wbr>", figure["call"])  # where it may break
+            cards += ["", f'<p class="sd-card-text"><code class="literal">{call}</code></p>', "", ":::"]
         return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
 
 

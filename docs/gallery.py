@@ -1,6 +1,7 @@
 """An example of each figure. `conf.py` takes them apart: pages show the body of each function as a script, and run it.
 
-A function is named as the function or the class whose figure it makes. The first line of its docstring is the question
+A function is named as the function or the class whose figure it makes, with `_by_` and a word for a second figure of
+it. The first line of its docstring is the question
 that the figure answers, the second paragraph the alternative text of the picture. Its body, with those of the imports
 that it needs, is all that a reader needs.
 """
@@ -46,6 +47,15 @@ def plot_psm():
     """
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     pc.plot_psm(summary.draws, summary.partition)
+
+
+def plot_psm_by_chain():
+    """Which pairs do the chains cluster differently?
+
+    Similarity matrices of the galaxies in two chains, with circles at the pair of galaxies that differs most.
+    """
+    galaxies = pc.load_example("galaxies_not_converged")
+    pc.plot_psm(galaxies, pc.consensus_partition(galaxies, random_seed=1), by="chain")
 
 
 def CredibleBall():
@@ -199,7 +209,7 @@ def ClusterSummary():
 
 
 def ComponentSimilarity():
-    """Are components alike, so that they are one?
+    """Do several components form one cluster?
 
     Distance between components of a mixture within clusters, by the number of clusters, and the numbers in draws.
     """
@@ -316,7 +326,7 @@ def PriorSensitivity():
 
 
 def AgreementPath():
-    """Are chains in different modes, or searches noisy?
+    """Do chains differ by mode, or by search noise?
 
     Averaged Jaccard index of five chains by penalty weight, and the increase of each chain's expected VI.
 
