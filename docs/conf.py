@@ -256,6 +256,18 @@ def suit_phones(app, page):
                     cell[0].insert(0, nodes.inline("", "", *words, classes=["of-column"]))
 
 
+def link_letters(app, page):
+    """Begin the glossary with a bar of links: each letter to the first of its terms."""
+    if app.env.docname == "glossary":
+        terms, letters = next(page.findall(addnodes.glossary)), {}
+        for term in terms.findall(nodes.term):
+            letters.setdefault(term.astext()[0].upper(), term["ids"][0])
+        bar = nodes.paragraph(classes=["letters"])
+        for letter, place in letters.items():
+            bar += [nodes.reference("", letter, refid=place), nodes.Text(" ")]
+        terms.parent.insert(terms.parent.index(terms), bar)
+
+
 def put_version(app, page, source):
     """Put the version into the package's entry: pages have no number that a release would change."""
     if page == "citing":
@@ -373,6 +385,7 @@ def setup(app):
     app.connect("autodoc-process-signature", hide_signature_of_results)
     app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
     app.connect("doctree-read", suit_phones)
+    app.connect("doctree-read", link_letters)
     app.connect("missing-reference", link_by_name)
     app.connect("html-page-context", fold_reference, priority=501)  # once the theme has made its functions
     if repository:
