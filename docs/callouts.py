@@ -8,7 +8,7 @@ import posterior_consensus as pc
 
 PLACES = {  # of each line: its panel, its beginning, its own place and that of what it says, in fractions of the panel
     "split": ((0, 0), r"cluster 3 in \d+% of the draws", (0.79, 0.73), (0.74, 0.27)),
-    "clusters in draws": ((0, 1), r"\d+ to \d+, central 90% interval", (0.81, 0.62), (0.53, 0.2)),
+    "clusters in draws": ((0, 1), r"\d+ to \d+ in \d+% of the draws", (0.81, 0.62), (0.53, 0.2)),
 }
 _BOX = {"boxstyle": "round,pad=0.4", "facecolor": "0.95", "edgecolor": "black"}
 _ARROW = {"arrowstyle": "->", "linewidth": 1.5}

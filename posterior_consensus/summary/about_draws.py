@@ -239,7 +239,7 @@ def number(summary: SummaryRecord) -> Claim:
     words, whole = summary.words, whole_of(summary)
     line = f"{low:,} in {display.percent(share)} of {whole}"
     if low < high:
-        line = f"{low:,} to {high:,}, central 90% interval, which has {display.percent(share)} of {whole}"
+        line = f"{low:,} to {high:,} in {display.percent(share)} of {whole} (90% interval)"
     if not summary.draws.samples.series and low == values.min() < values.max() == high:
         line = f"{low:,} to {high:,} in all runs"
     if not low == high == summary.n_clusters:
