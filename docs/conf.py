@@ -9,6 +9,7 @@ import sys
 import textwrap
 import tomllib
 from functools import cache
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 
@@ -140,7 +141,9 @@ templates_path = ["_templates"]
 
 autosummary_generate = True
 autosummary_context = {"examples": FIGURES}
-autodoc_typehints = "none"  # numpydoc's Parameters sections say the types, with shapes
+# Properties show their types. For parameters, numpydoc's sections say them, with shapes, and fields would repeat them.
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template documents them
@@ -341,17 +344,17 @@ def fold_reference(app, page, template, context, doctree):
         made, folded = make_tree(**options), {}
         for entry in made.find("a", string=title).find_next("ul")("li", recursive=False):
             module, _, name = entry.a.text.rpartition(".")
-            topic = "Results" if module == "results" else topics.get(entry.a.text)
+            path = filter(None, ("Results" if module == "results" else None, topics.get(entry.a.text)))
             entry.a.clear()
             entry.a.extend(BeautifulSoup(name.replace("_", "_<wbr>"), "html.parser"))
-            if topic and topic not in folded:
-                fold = f"<li><details><summary>{topic}</summary><ul></ul></details></li>"
-                folded[topic] = BeautifulSoup(fold, "html.parser").li
-                entry.insert_before(folded[topic])
-            if topic:
-                folded[topic].ul.append(entry)
-            if topic and "current" in entry["class"]:
-                folded[topic].details["open"] = ""
+            for place in accumulate((topic,) for topic in path):
+                if place not in folded:
+                    fold = f"<li><details><summary>{place[-1]}</summary><ul></ul></details></li>"
+                    folded[place] = BeautifulSoup(fold, "html.parser").li
+                    entry.insert_before(folded[place])
+                folded[place].ul.append(entry)
+                if "current" in entry["class"]:
+                    folded[place].details["open"] = ""
         return made
 
     context["generate_toctree_html"] = tree

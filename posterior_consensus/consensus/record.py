@@ -34,6 +34,8 @@ _OF_RECORD = ("size", "similarity", "outside", "outside_probability")
 class ConsensusPartition(HasLabels, InWords):
     """A consensus partition with its expected loss; made by :func:`consensus_partition`.
 
+    For scored pairs of records, it also has `records`, and names and changes of clusters by `previous`.
+
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
@@ -43,48 +45,68 @@ class ConsensusPartition(HasLabels, InWords):
         Posterior expected loss, in the loss's unit.
     mcse : float
         Monte Carlo standard error of the expected loss. NaN with fewer than four draws in a chain, for a similarity
-        matrix alone, and for a loss of PAIR_LOSSES, which is not a mean over draws.
+        matrix alone, and for "vi_lower_bound", "pear" and "within_variance", which are not means over draws.
     ess : float
         Effective sample size of the expected loss; NaN if `mcse` is NaN. Below 100 `mcse` is rough, and much too small
         if a chain changes mode only a few times.
-    loss : PartitionLoss or PairLoss
-        The loss.
-    method : str
-        Name of the method.
-    n_draws : int or None
-        Number of draws; None for a similarity matrix alone.
     lower_bound : float or None
-        Lower bound of the expected loss of all partitions, or, of scored pairs with constraints, of those that keep
-        them; for Binder's loss with any costs, None for other losses.
-    info : Info or None
-        Record of the search, :class:`SearchInfo` for "greedy", or :class:`ComponentsInfo` if the search under Binder's
-        loss went by component: of scored pairs, and of draws of many small clusters.
+        Lower bound of the minimum expected loss over all partitions, or, for scored pairs with constraints, over the
+        partitions that keep them. For Binder's loss, and for "within_variance" by the method "sdp", over the numbers of
+        clusters that it tried. Else None; :func:`certify` bounds most losses.
+    loss : PartitionLoss, NoiseLoss or PairLoss
+        Loss of `expected_loss`, with its parameters and its unit.
+    method : str
+        Name of the method, and of the refinement if there was one.
+    n_draws : int or None
+        Number of draws; None without draws.
+    doubt : str or None
+        How the chains disagree, by the R-hat of the loss or of the number of clusters, such as "do not agree: the R-hat
+        of the loss is 1.12; see `diagnose`". None if these show no disagreement; :func:`diagnose` looks at more.
+    noise : xarray.DataArray of shape (n_items,), dtype bool, or None
+        Whether each item is noise, in no cluster; None for a loss without noise. Functions without noise see each such
+        item as a cluster of its own.
     cluster_limits : ClusterLimits
         Requested ``n_clusters`` and ``max_clusters``.
     threshold : Threshold or None
         The pair threshold if ``tau`` was given.
+    info : Info or None
+        Record of the search, :class:`SearchInfo` for "greedy", or :class:`ComponentsInfo` if the search under Binder's
+        loss went by component: of scored pairs, and of draws of many small clusters.
     given_names : tuple
-        Names of the clusters from :meth:`with_names`, else empty.
+        Names of the clusters from :meth:`with_names` or from `previous`, else empty; `names` has them in any case.
     records : xarray.Dataset or None
         For scored pairs, of each record: ``size`` of its cluster; ``similarity``, its mean probability with the rest of
-        the cluster, NaN alone; ``outside``, the position of the record outside the cluster with which it was scored
-        highest, the first if several were, -1 if none was scored; ``outside_probability``, their probability, or NaN.
-    noise : xarray.DataArray of shape (n_items,), dtype bool, or None
-        Whether each item is noise, in no cluster; None for a loss without noise. Functions without noise see each such
-        item as a cluster of its own.
-    doubt : str or None
-        How the chains disagree, by the R-hat of the loss or of the number of clusters, as continuation of "The chains".
-        None if these show no disagreement; :func:`diagnose` looks at more.
+        the cluster, NaN if the record is alone in its cluster; ``outside``, the position of the record outside the
+        cluster with which it was scored highest, the first if several were, -1 if none was scored;
+        ``outside_probability``, their probability, or NaN.
+    previous : xarray.DataArray of shape (n_items,), dtype int32, or None
+        For scored pairs, the number of the cluster in ``previous_names`` that each record had before, -1 for a new one;
+        None if `previous` was not given.
+    previous_names : tuple
+        For scored pairs, the names of these clusters.
+    fixed : bool or None
+        For scored pairs, whether these clusters had to stay whole and apart; None if `previous` was not given.
     checksums : xarray.DataArray of shape (n_items,), dtype uint64, or None
         For scored pairs of named records, a checksum of the records, pairs, scores and constraints of each record's
         component, 0 if it is linked to no other: by it, `previous` recognizes components that did not change.
-    previous : xarray.DataArray of shape (n_items,), dtype int32, or None
-        Number of the cluster in ``previous_names`` that each record had before, -1 for a new one; None if `previous`
-        was not given.
-    previous_names : tuple
-        Names of these clusters.
-    fixed : bool or None
-        Whether these clusters had to stay whole and apart; None if `previous` was not given.
+
+    See Also
+    --------
+    plot_psm : ``plot_psm(draws, best)`` plots the similarities, with the clusters outlined.
+    certify : Compute a lower bound, and the optimality gap.
+    credible_ball, item_uncertainty : Uncertainty of the partition and of its items.
+    attach : Save the partition with the posterior.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> best = pc.consensus_partition([[0, 0, 1], [0, 0, 1], [0, 1, 1]], random_seed=1, progressbar=False)
+    >>> best.labels.values, best.n_clusters, best.cluster_sizes.values
+    (array([0, 0, 1], dtype=int32), 2, array([2, 1]))
+    >>> best.loss.name, round(best.expected_loss, 3), best.loss.unit
+    ('vi', 0.444, 'bits')
+    >>> best.clusters
+    {0: [0, 1], 1: [2]}
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -174,7 +196,7 @@ class ConsensusPartition(HasLabels, InWords):
 
     @property
     def optimality_gap(self) -> float | None:
-        """Optimality gap: the largest possible relative excess over the minimum; None without a lower bound."""
+        """Optimality gap, the largest possible excess relative to the expected loss; None without a lower bound."""
         return None if self.lower_bound is None else relative_gap(self.expected_loss, self.lower_bound)
 
     @property

@@ -92,18 +92,19 @@ def plot_psm(
     Parameters
     ----------
     draws : PartitionDraws, PairSimilarity, any posterior that summarize() takes, or DataArray of a similarity matrix
-        Draws, or a similarity matrix of shape (n_items, n_items); with ``by="chain"``, draws. A pair that no run has
-        is shown as never co-clustered.
+        Draws, or a similarity matrix of shape (n_items, n_items); with ``by="chain"``, draws. If runs lack items, a
+        pair of items that are never in the same run is shown with similarity 0.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition that orders the items and is outlined, typically the consensus. By default the consensus of a summary;
         without one, items are ordered by average linkage. Unassigned items of a :class:`PartialPartition` are last and
         paler.
     by : "chain", optional
-        Plot a matrix for every chain, in one order and on one scale, with lines between at most 30 clusters.
+        Plot a matrix for every chain, in one order and on one scale. Lines separate the clusters of `partition` if they
+        are at most 30; more lines would cover the matrix, and are left out.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, with similar items next to each other; as in the data; or along a coordinate of
-        the items (its name or its values), such as time or position along a genome. In the last two orders, each run
-        of neighbours in one cluster is outlined.
+        the items (its name or its values), such as time or position along a genome. In the last two orders, each
+        stretch of consecutive items of one cluster is outlined.
     cmap : str or matplotlib.colors.Colormap
         Colours of the similarities from 0 to 1.
     figsize, ax : (float, float) and matplotlib.axes.Axes, optional
@@ -134,8 +135,12 @@ def plot_psm(
     -----
     Clusters are in the order of their labels, the items of a cluster in the order of an average linkage tree of 1 -
     PSM. The axes name items if there is room, else clusters or values of the coordinate. The strip above has the
-    colours of the clusters, as in :func:`plot_data`. Beyond 10,000 items, a random sample of 2,000 is shown; the axis
-    label notes it.
+    colours of the clusters, as in :func:`plot_data`.
+
+    The title has two means of the similarity: over the pairs of different items in the same cluster of `partition`
+    ("within"), and over the pairs in different clusters ("between"). Without a partition, it is the mean over all
+    pairs. Beyond 10,000 items, the matrix and the means are of a random sample of 2,000, the same at each call; the
+    axis label notes it.
 
     With ``by="chain"``, items are ordered by the matrix over all chains. The title has the largest difference between
     two chains, as in :func:`diagnose`, and circles mark its pair of items. Weights are ignored, so that chains are
