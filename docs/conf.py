@@ -312,7 +312,8 @@ def hide_signature_of_results(app, what, name, obj, options, signature, returns)
 def link_by_name(app, env, node, contnode):
     """Link a public name that a docstring of another module mentions: it is public in one place."""
     python = env.domains.python_domain
-    places = [place for place in python.objects if place.endswith(f".{node['reftarget']}")]
+    end = f".{node['reftarget']}"
+    places = [place for place, found in python.objects.items() if place.endswith(end) and not found.aliased]
     if node.get("refdomain") != "py" or len(places) != 1:
         return None
     found = python.objects[places[0]]

@@ -66,9 +66,9 @@ class ConsensusPartition(HasLabels, InWords):
         Whether each item is noise, in no cluster; None for a loss without noise. Functions without noise see each such
         item as a cluster of its own.
     cluster_limits : ClusterLimits
-        Requested ``n_clusters`` and ``max_clusters``.
+        Requested ``n_clusters`` and ``max_clusters``, see :class:`ClusterLimits`.
     threshold : Threshold or None
-        The pair threshold if ``tau`` was given.
+        The pair threshold if ``tau`` was given, see :class:`Threshold`.
     info : Info or None
         Record of the search, :class:`SearchInfo` for "greedy", or :class:`ComponentsInfo` if the search under Binder's
         loss went by component: of scored pairs, and of draws of many small clusters.
@@ -137,7 +137,7 @@ class ConsensusPartition(HasLabels, InWords):
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """Name of each cluster: 0, 1, ... unless set by :meth:`with_names`."""
+        """Name of each cluster: 0, 1, ... unless set by :meth:`with_names` or by earlier clusters, `previous`."""
         return self.given_names or tuple(range(self.n_clusters))
 
     @property
