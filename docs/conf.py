@@ -282,6 +282,23 @@ def link_tutorials(app, page, source):
     source[0] = source[0].replace("../examples/", "tutorials/")
 
 
+def link_public_names(app, page):
+    """Link the first mention of each public name, such as `pc.summarize(idata)`, on a page to the reference."""
+    name, seen = app.env.docname, set()
+    if not name.startswith(("tutorials/", "how_to/", "background/")):
+        return
+    kinds = (nodes.title, nodes.reference, addnodes.pending_xref)  # no links within
+    left = {node for kind in kinds for one in page.findall(kind) for node in one.findall(nodes.literal)}
+    for node in list(page.findall(nodes.literal)):
+        public = node.astext().partition("(")[0]
+        if public in seen or node in left or not public.startswith("pc."):
+            continue
+        seen.add(public)
+        target = {"reftarget": f"posterior_consensus.{public[3:]}", "refdoc": name, "refwarn": False}
+        link = addnodes.pending_xref("", node.deepcopy(), refdomain="py", reftype="obj", refexplicit=True, **target)
+        node.replace_self(link)
+
+
 def name_members(app, page, source):
     """Name what each folded group of the reference holds in its title, for readers who look for it."""
 
@@ -390,6 +407,7 @@ def setup(app):
     app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
     app.connect("doctree-read", suit_phones)
     app.connect("doctree-read", link_letters)
+    app.connect("doctree-read", link_public_names)
     app.connect("missing-reference", link_by_name)
     app.connect("html-page-context", fold_reference, priority=501)  # once the theme has made its functions
     if repository:

@@ -89,9 +89,10 @@ print(summary.methods_text())
 # %% [markdown]
 # ## The report, and the stored result
 #
-# The report is one HTML file with all findings, figures and tables. `attach` stores the result as a group next to the
-# posterior, which NetCDF and Zarr files keep. `pc.results.Summary.from_dataset(idata["consensus"], idata, model=model)`
-# reads it back. The group does not hold the draws, so pass `model` and the like as you did to `summarize`.
+# The report is one HTML file with all findings, figures and tables. `pc.attach` stores the result as a group next to
+# the posterior, which NetCDF and Zarr files keep.
+# `pc.results.Summary.from_dataset(idata["consensus"], idata, model=model)` reads it back. The group does not hold the
+# draws, so pass `model` and the like as you did to `pc.summarize`.
 
 # %%
 summary.to_html("galaxies.html", progressbar=False)
@@ -104,9 +105,9 @@ idata.to_netcdf("galaxies_with_consensus.nc", engine="h5netcdf")
 # %% [markdown]
 # ## New observations
 #
-# The posterior also allocates new galaxies. `predict_allocation` gives the probability that each belongs to a cluster
-# of the partition, or to none of them ("elsewhere"). A new velocity updates the parameters: its density weights the
-# draws. If too few draws have weight, the probabilities are NaN, and `reason` states why.
+# The posterior also allocates new galaxies. `pc.predict_allocation` gives the probability that each belongs to a
+# cluster of the partition, or to none of them ("elsewhere"). A new velocity updates the parameters: its density weights
+# the draws. If too few draws have weight, the probabilities are NaN, and `reason` states why.
 
 # %%
 new = xr.DataArray([9.5, 17.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d"]})

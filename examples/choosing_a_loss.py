@@ -114,7 +114,7 @@ print(f"calibrated threshold: {auto.threshold.tau:.2f}")
 # %% [markdown]
 # ## A given number of clusters
 #
-# `loss_by_n_clusters` computes the minimum found for each number, and its difference from the overall minimum.
+# `pc.loss_by_n_clusters` computes the minimum found for each number, and its difference from the overall minimum.
 
 # %%
 by_number = pc.loss_by_n_clusters(draws, random_seed=1, progressbar=False)

@@ -111,7 +111,7 @@ ax = found.plot()
 # %% [markdown]
 # The model finds who clusters by which, and that Bo errs more than Ann. The sensitivity and specificity of chain 3 add
 # up to about 1, as if it guessed, and its weight, what one of its constraints counts, is near 0: no measurement
-# explains its partition. Check such a chain with `diagnose`.
+# explains its partition. Check such a chain with `pc.diagnose`.
 
 # %%
 # Figure: A strip of the sites for each of the two views, coloured by cluster; the clusters of one view cut across

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Did the clustering change, when, and who moved?
 #
-# Put the partitions of all years in each draw, and call `compare_layers`. Separate summaries of the years cannot say
+# Put the partitions of all years in each draw, and call `pc.compare_layers`. Separate summaries of the years cannot say
 # whether the partition changed. The clustering of 11 firms changed between 1945 and 1946, when American Steel moved,
 # with probability 0.91.
 #
@@ -28,7 +28,7 @@ ax.set(ylabel="gross investment (millions of 1947 dollars)")
 _ = ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 
 # %% [markdown]
-# `as_layers` reads labels with one more dimension than draws and items.
+# `pc.as_layers` reads labels with one more dimension than draws and items.
 
 # %%
 layers = pc.as_layers(idata, "z", layer_dim="year")
@@ -37,7 +37,7 @@ layers
 # %% [markdown]
 # ## Do the chains agree?
 #
-# `diagnose` takes all layers at once. Its scalar summaries include the distances between successive years.
+# `pc.diagnose` takes all layers at once. Its scalar summaries include the distances between successive years.
 
 # %%
 print(pc.diagnose(layers).verdict)

@@ -24,7 +24,7 @@ best, membership = summary.partition, pc.membership(summary)
 _ = pc.plot_regimes(idata["observed_data"]["flow"], membership)
 
 # %% [markdown]
-# The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
+# The consensus has two regimes and one change, between 1898 and 1899. `pc.membership` gives each year's probability of
 # each regime; "elsewhere" is a state that is matched with neither.
 
 # %%
@@ -166,5 +166,5 @@ for loss in ("vi", "binder"):
 # %% [markdown]
 # Sampled paths have 4.1 changes on average; the exact mean is 4.0. States sampled year by year from the smoothed
 # probabilities have 15.3, because an uncertain year ignores its neighbours. So pass sampled paths.
-# `allocation_probabilities` refuses a PyMC model with a marginalized `DiscreteMarkovChain`. In Stan, sample the paths
-# in `generated quantities`, with `hmm_latent_rng`.
+# `pc.allocation_probabilities` refuses a PyMC model with a marginalized `DiscreteMarkovChain`. In Stan, sample the
+# paths in `generated quantities`, with `hmm_latent_rng`.

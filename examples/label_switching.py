@@ -1,9 +1,9 @@
 # %% [markdown]
 # # How do I read the parameters of a cluster if labels switch?
 #
-# Find the partition first: it has no labels to switch. Then `relabel` numbers the components of every draw by the
+# Find the partition first: it has no labels to switch. Then `pc.relabel` numbers the components of every draw by the
 # clusters that they fit best, and ArviZ's tables have their usual meaning. Check `match_share` and the shares next to
-# it. (`cluster_summary` needs no relabelling, but [uses only draws that have the clusters](partial_partitions).)
+# it. (`pc.cluster_summary` needs no relabelling, but [uses only draws that have the clusters](partial_partitions).)
 #
 # The data are three measurements of each of 178 wines, of three cultivars. The model is a mixture of three multivariate
 # normals with different covariances. `examples/sample_wine.py` marginalized the labels, and sampled with NUTS.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # My chains disagree: how do I see it, and what do I do?
 #
-# `diagnose` gives the verdict. If it is "disagree", a consensus of the draws looks like any other, but means little. Do
-# not choose a chain by its partition. More draws help if the chains visit the same partitions, but slowly. If they do
-# not, use another sampler: below, NUTS on the marginalized mixture.
+# `pc.diagnose` gives the verdict. If it is "disagree", a consensus of the draws looks like any other, but means little.
+# Do not choose a chain by its partition. More draws help if the chains visit the same partitions, but slowly. If they
+# do not, use another sampler: below, NUTS on the marginalized mixture.
 #
 # The run has two chains of 300 draws, of a Dirichlet process mixture with sampled labels for the velocities of 82
 # galaxies. Gibbs steps move one galaxy at a time. `examples/sample_not_converged.py` makes such a run in a minute.
@@ -57,8 +57,8 @@ ax = pc.plot_draws_map(draws, best)
 # ## Does a search for modes show it?
 #
 # Not always. A mode of its own needs a valley: few draws between it and the others. These chains lie in different
-# places but overlap, so there is none. If chains stay in different modes, that is the status of `particles`: "chains in
-# different modes". Here its status is "unknown", and its verdict states that the chains disagree.
+# places but overlap, so there is none. If chains stay in different modes, that is the status of `pc.particles`: "chains
+# in different modes". Here its status is "unknown", and its verdict states that the chains disagree.
 
 # %%
 print(pc.particles(draws, random_seed=1, progressbar=False).verdict)

@@ -62,8 +62,8 @@ print(f"VI between the two: {pc.partition_loss(by_pymc, summary.partition):.3f} 
 # %% [markdown]
 # ## Are two components one group?
 #
-# A mixture of normals describes a group that is not normal by several components. `component_similarity` compares the
-# densities of two galaxies' components, and not their labels: the similarity is one minus the Hellinger distance,
+# A mixture of normals describes a group that is not normal by several components. `pc.component_similarity` compares
+# the densities of two galaxies' components, and not their labels: the similarity is one minus the Hellinger distance,
 # averaged over the draws. With a PyMC model, `pc.component_similarity(idata, model=model)` finds the components itself.
 
 # %%

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Does this item belong to its cluster, and which items are clustered with confidence?
 #
-# A consensus partition assigns every item, also those that the posterior leaves open. `membership` is the probability
-# that an item belongs to its cluster, `partial_partition` the largest set of items whose joint clustering has a given
-# probability, `cluster_summary` has the parameters of these clusters.
+# A consensus partition assigns every item, also those that the posterior leaves open. `pc.membership` is the
+# probability that an item belongs to its cluster, `pc.partial_partition` the largest set of items whose joint
+# clustering has a given probability, `pc.cluster_summary` has the parameters of these clusters.
 #
 # Of 30 irises, one is in its cluster with probability 0.49, all others with more than 0.9. The other 29 are clustered
 # exactly as found with probability 0.64. Thirteen flowers remain at probability 0.95.
@@ -38,8 +38,8 @@ membership
 ax = membership.plot()
 
 # %% [markdown]
-# This probability needs matched clusters. The mean similarity to the rest of the cluster needs none. `item_uncertainty`
-# has both, and the nearest other cluster.
+# This probability needs matched clusters. The mean similarity to the rest of the cluster needs none.
+# `pc.item_uncertainty` has both, and the nearest other cluster.
 
 # %%
 pc.item_uncertainty(draws, best).to_dataframe().sort_values("membership").head(4).round(2)

@@ -3,7 +3,7 @@
 #
 # Here, hardly: among 498 records, 406.6 to 412.2 people are expected under the other priors that the draws can judge
 # (409.1 under its own prior), and the links to report change by one at most. The draws answer this without another run,
-# if they cover enough of the posterior under the other prior. `prior_sensitivity` gives NaN if they do not.
+# if they cover enough of the posterior under the other prior. `pc.prior_sensitivity` gives NaN if they do not.
 #
 # The posterior is that of [the tutorial on record linkage](record_linkage): records with typing errors, in a cluster
 # for each person. Its prior is a Pitman-Yor process with concentration 100 and discount 0.7.
@@ -61,7 +61,7 @@ pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", random_se
 # An alternative can be of another family: `crp`, `dirichlet_multinomial` (mixture weights from a symmetric Dirichlet
 # distribution), `mixture_of_finite_mixtures` or your own. `stick_breaking` is the exact prior of PyMC's truncated
 # `StickBreakingWeights`; if the last components stay empty, `crp` gives nearly the same result with more effective
-# draws. `reweight` gives the weighted draws to any function. It refuses unreliable weights.
+# draws. `pc.reweight` gives the weighted draws to any function. It refuses unreliable weights.
 
 # %%
 ratio = pc.priors.pitman_yor(200.0, discount=0.7).log_prob(draws) - prior.log_prob(draws)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Which records refer to the same person?
 #
-# `summarize` with Binder's loss finds a partition of the records, with a cluster for each person. With hundreds of
+# `pc.summarize` with Binder's loss finds a partition of the records, with a cluster for each person. With hundreds of
 # clusters, most of one record, it shows pairs of records. A clerk need only review the uncertain ones.
 #
 # The data are 498 records of 400 people with typing errors, from the second data set of Febrl. `sample_records.py` has
@@ -55,8 +55,8 @@ links.between_clusters().head(5).round(2)
 # ## How many people, and of how many records?
 #
 # Too many: 400 are true, the interval is 404 to 413. The model splits people whose names are swapped or mistyped. With
-# its prior, a Pitman-Yor process, `links` also has the expected number of clusters of each size under the prior. [Does
-# the number depend on it?](prior_sensitivity.py)
+# its prior, a Pitman-Yor process, `pc.links` also has the expected number of clusters of each size under the prior.
+# [Does the number depend on it?](prior_sensitivity.py)
 
 # %%
 prior = pc.priors.pitman_yor(100.0, 0.7)

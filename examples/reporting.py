@@ -72,7 +72,7 @@ axes = summary.plot()
 axes[0, 0].figure.savefig("irises.pdf")
 
 # %% [markdown]
-# The supplement can be the report, one HTML file. `attach` stores all results with the posterior, and `from_dataset`
+# The supplement can be the report, one HTML file. `pc.attach` stores all results with the posterior, and `from_dataset`
 # reads them again.
 
 # %%

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # My runs hold different items: how do I combine them?
 #
-# Mark the missing items by a label of your choice, and call `as_runs(runs, missing=-1)`. Here k-means clusters 30
+# Mark the missing items by a label of your choice, and call `pc.as_runs(runs, missing=-1)`. Here k-means clusters 30
 # random subsamples of 70% of 900 handwritten digits, of 8 x 8 pixels, into 15 clusters: people write some digits in
 # several ways.
 
@@ -90,7 +90,7 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# Which images are linked step by step? `stable_components` finds groups that are linked, directly or in a chain, by
+# Which images are linked step by step? `pc.stable_components` finds groups that are linked, directly or in a chain, by
 # similarities of at least 0.9. The ends of a chain need not be similar: the largest group has images that no run joins,
 # and mixes digits.
 

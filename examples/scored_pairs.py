@@ -2,8 +2,8 @@
 # # From scored pairs to clusters of records
 #
 # A linkage program such as splink gives each pair of records a probability that both are of one person. Which records
-# are of one person? `consensus_partition` searches for the clusters with the smallest expected number of wrong pairs.
-# It says which components of linked records are proven to be optimal: here, all.
+# are of one person? `pc.consensus_partition` searches for the clusters with the smallest expected number of wrong
+# pairs. It says which components of linked records are proven to be optimal: here, all.
 #
 # The 1,000 records are invented, so that the truth is known. Names are misspelt, values are missing or out of date, and
 # families share surnames and e-mail addresses. `score_persons.py` made them and scored pairs by the model of Fellegi
@@ -37,7 +37,7 @@ scores.head(4)
 # %% [markdown]
 # ## One call
 #
-# Above, `as_pair_similarity` reads the table. `items` adds the records that are in no pair, and the data set of each
+# Above, `pc.as_pair_similarity` reads the table. `items` adds the records that are in no pair, and the data set of each
 # record.
 
 # %%
@@ -136,7 +136,7 @@ compare(partitions, pairs).round(3)
 #
 # ## Which threshold?
 #
-# Joining a wrong pair costs `tau / (1 - tau)` times as much as separating a right one. `loss_path` has the optimum
+# Joining a wrong pair costs `tau / (1 - tau)` times as much as separating a right one. `pc.loss_path` has the optimum
 # along `tau`, with the expected precision and recall of pairs.
 
 # %%
@@ -154,7 +154,7 @@ curve.round(3)
 #
 # ## Which pairs should a clerk look at?
 #
-# `links` has the pairs that the partition decides against their score: for example, those that it separates although
+# `pc.links` has the pairs that the partition decides against their score: for example, those that it separates although
 # the score is above the threshold. The first is a mistake: the records are of one Robert Bailey, but his son of the
 # same name has four, which attract one of them.
 
@@ -219,7 +219,7 @@ compare(partitions, pairs).round(3)
 # ## How many clusters are wrong?
 #
 # Scores alone do not say, as the first tables show. A clerk's answers on a sample of pairs do, whatever the scores are.
-# `audit` draws the pairs, with the fields of both records; here the truth answers.
+# `pc.audit` draws the pairs, with the fields of both records; here the truth answers.
 
 
 # %%

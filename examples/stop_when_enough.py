@@ -1,9 +1,10 @@
 # %% [markdown]
 # # When can my own sampler stop?
 #
-# Stop when the partition's effective sample size is 400, a hundred for each of four chains, and `diagnose` says that
-# the chains agree; here after 500 sweeps. The sampler passes each draw to a `PartitionAccumulator`, and every function
-# takes the draws so far. This page's sampler clusters 30 values around three centres, two of them close to each other:
+# Stop when the partition's effective sample size is 400, a hundred for each of four chains, and `pc.diagnose` says that
+# the chains agree; here after 500 sweeps. The sampler passes each draw to a `pc.PartitionAccumulator`, and every
+# function takes the draws so far. This page's sampler clusters 30 values around three centres, two of them close to
+# each other:
 
 # %%
 import matplotlib.pyplot as plt

@@ -58,7 +58,7 @@ compare(irises).round(4).drop_duplicates()
 
 # %% [markdown]
 # A partition that is worse under VI can be better under Binder's loss: each method has its own criterion. For both
-# losses, `certify` bounds the distance from the optimum.
+# losses, `pc.certify` bounds the distance from the optimum.
 #
 # ## Simulations with known truth
 #
