@@ -282,6 +282,11 @@ def link_tutorials(app, page, source):
     source[0] = source[0].replace("../examples/", "tutorials/")
 
 
+def join_alternative_texts(app, page, source):
+    """Put the alternative text of a picture on one line: MyST would join its lines without a space."""
+    source[0] = re.sub(r"!\[[^\]]*\](?=\()", lambda text: text[0].replace("\n", " "), source[0])
+
+
 def link_public_names(app, page):
     """Link the first mention of each public name, such as `pc.summarize(idata)`, on a page to the reference."""
     name, seen = app.env.docname, set()
@@ -401,6 +406,7 @@ def setup(app):
     app.add_directive("figures", Figures)
     app.connect("source-read", put_version)
     app.connect("source-read", link_tutorials)
+    app.connect("source-read", join_alternative_texts)
     app.connect("source-read", name_members)
     app.connect("object-description-transform", put_properties_first)
     app.connect("autodoc-process-signature", hide_signature_of_results)
