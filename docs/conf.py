@@ -410,9 +410,9 @@ def setup(app):
     app.connect("source-read", name_members)
     app.connect("object-description-transform", put_properties_first)
     app.connect("autodoc-process-signature", hide_signature_of_results)
+    app.connect("doctree-read", link_letters)
     app.connect("doctree-read", suit_dark_screens, priority=400)  # before Sphinx collects the pictures
     app.connect("doctree-read", suit_phones)
-    app.connect("doctree-read", link_letters)
     app.connect("doctree-read", link_public_names)
     app.connect("missing-reference", link_by_name)
     app.connect("html-page-context", fold_reference, priority=501)  # once the theme has made its functions
