@@ -505,7 +505,7 @@ def _inverses(joint: Floats, number: Floats, own: Clusters, draws: PartitionDraw
     if left_out > _MOST_LEFT_OUT:
         contrasts = vectors[~has, -1] * np.sqrt(columns[~has])
         pairs = np.sort(np.column_stack([contrasts.argmin(axis=1), contrasts.argmax(axis=1)]), axis=1)
-        votes = np.bincount(pairs @ (len(own.names), 1), draws.weights[~has])
+        votes = np.bincount(pairs[:, 0] * len(own.names) + pairs[:, 1], draws.weights[~has])
         first, second = (display.as_text(own.names[k]) for k in divmod(int(votes.argmax()), len(own.names)))
         raise ValueError(
             f"`draws` must tell the clusters of `partition` apart; in {display.percent(left_out)} of the "

@@ -54,7 +54,7 @@ def bulk_size(chains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def tail_size(chains: npt.NDArray[np.float64], tails: tuple[float, float]) -> npt.NDArray[np.float64]:
     """Smaller effective sample size of two quantiles of each trace (P, n_chains, n): (P,), as ArviZ's ``"tail"``."""
     edges = np.quantile(chains, tails, axis=(-2, -1))[..., np.newaxis, np.newaxis]
-    return np.min([effective_size((chains <= edge).astype(np.float64)) for edge in edges], axis=0)
+    return np.minimum.reduce([effective_size((chains <= edge).astype(np.float64)) for edge in edges])
 
 
 def halved(chains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

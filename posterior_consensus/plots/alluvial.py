@@ -244,7 +244,7 @@ def _name_band(ax: Axes, corners: Floats, name: str, room: float) -> None:
         ax.text(float(low[0]), float(low[1]), "\n".join(lines), va="center", **style)
     else:
         leader = {"arrowstyle": "-", "color": ink(), "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
-        ax.annotate(name, top, (0, 9), textcoords="offset points", va="bottom", arrowprops=leader, **style)
+        ax.annotate(name, (top[0], top[1]), (0, 9), textcoords="offset points", va="bottom", arrowprops=leader, **style)
 
 
 def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:

@@ -110,7 +110,7 @@ def _draw_pair_numbers(ax: Axes, probability: Floats, within: Flags, pairs: str)
     ax.stairs(both[0], _BINS, fill=True, color=NEUTRAL)
     ax.stairs(-both[1], _BINS, fill=True, color=NEUTRAL)
     ax.axhline(0.0, color=ink(), linewidth=0.8)
-    frame.scale_counts(ax, f"number of {pairs}", *(float(max(1, numbers.max())) for numbers in both))
+    frame.scale_counts(ax, f"number of {pairs}", *(max(1.0, float(numbers.max())) for numbers in both))
     sides = "\N{LEFTWARDS ARROW} separated   joined \N{RIGHTWARDS ARROW}"  # which are turned
     ax.set_ylabel(f"{ax.get_ylabel()}\n{sides}")
     ax.set_xlim(0.0, 1.0)

@@ -375,12 +375,12 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         low, high = (float(end(reliable["n_clusters"])) for end in (np.min, np.max))
         others = f"the {n_priors} of {places.size - 1} priors with reliable weights"
         under = counted(n_priors, "other prior") if n_priors == places.size - 1 else others
-        clusters = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (low, high)))
+        clusters = " to ".join(dict.fromkeys(f"{number:.1f}" for number in (low, high)))
         grammar.say(grid[0], f"expected number of clusters: {clusters} under {under}")
         worst = reliable.isel(alternative=int(reliable["excess_loss"].values.argmax()))
-        excess, error = rounded(float(worst["excess_loss"]), grammar.ERRORS * float(worst["excess_mcse"]))
+        excess, beyond = rounded(float(worst["excess_loss"]), grammar.ERRORS * float(worst["excess_mcse"]))
         sure = bool(worst["excess_mcse"] == 0)
-        by = with_unit(excess if sure else f"{excess} ± {error}", loss.unit) + " (2 MCSE)" * (not sure)
+        by = with_unit(excess if sure else f"{excess} ± {beyond}", loss.unit) + " (2 MCSE)" * (not sure)
         best = "the partition is as good as the best one found under each"
         most = f"excess of the partition over the best one found: at most {by}"
         grammar.say(grid[1], most if worst["excess_loss"] > SAME else best)
