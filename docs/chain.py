@@ -12,6 +12,8 @@ import posterior_consensus as pc
 
 SEEN = 0.005  # lower scores are not drawn
 RECORD = "r0040"
+TURN = 0.95  # of each cluster: no line between both runs along another, or through a record
+ON_WHITE = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.8}}  # as text lies on lines
 
 
 def draw():
@@ -25,7 +27,7 @@ def draw():
     place = {}
     for k, cluster in enumerate(clusters.unique()):
         members = own[clusters == cluster]
-        for angle, name in zip(np.linspace(0, 2 * np.pi, len(members), endpoint=False) + 0.5, members, strict=True):
+        for angle, name in zip(np.linspace(0, 2 * np.pi, len(members), endpoint=False) + TURN, members, strict=True):
             place[name] = np.array([3.4 * k + 1.1 * np.cos(angle), 0.8 * np.sin(angle)])
     fig, ax = plt.subplots(figsize=(7.2, 2.9), layout="constrained")
     for one, other, score in zip(
@@ -36,11 +38,14 @@ def draw():
             joined = clusters[one] == clusters[other]
             ax.plot(*ends.T, color="#4477aa" if joined else "#cc6677", lw=0.5 + 3 * score, alpha=0.6, zorder=1)
             if not joined:
-                ax.annotate(f"{score:.2f}", ends.mean(axis=0), ha="center", va="bottom", color="#aa3344")
+                ax.annotate(f"{score:.2f}", [0.45, 0.55] @ ends, ha="center", va="center", color="#aa3344", **ON_WHITE)
     for name, at in place.items():
         words = persons.loc[name, ["given_name", "surname"]].fillna("?")
         ax.scatter(*at, s=60, color="#222222", zorder=2)
-        ax.annotate(" ".join(words), at, (0, 8), textcoords="offset points", ha="center", fontsize=8, zorder=3)
+        below = (0, -14) if at[1] < 0 else (0, 8)
+        ax.annotate(
+            " ".join(words), at, below, textcoords="offset points", ha="center", fontsize=8, zorder=3, **ON_WHITE
+        )
     ax.margins(0.12)
     ax.axis("off")
     return fig
