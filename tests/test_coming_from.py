@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus_command import main
 from tests.catalogue.posteriors import noisy_draws
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -56,7 +57,6 @@ def names():
         "idata": xr.DataTree.from_dict({"posterior": xr.Dataset(posterior)}),
         "best": pc.consensus_partition(draws, random_seed=1),
         "ball": pc.credible_ball(draws, first),
-        "found": pc.particles(draws, 2, random_seed=1),
         "modes": pc.consensus.fit_modes(draws, 2, random_seed=1),
         "density": pc.partition_density(draws, random_seed=1),
         "levels": {0: z, 1: z // 2},
@@ -92,7 +92,7 @@ def clustered():
     obs = pd.DataFrame(labels.T.astype(str), cells, keys)
     adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={})
     runs = pc.as_runs(adata, "leiden_*", groups="leiden_{}_*")
-    layers, hdbscan_runs = pc.as_layers(runs), pc.as_runs(topics, noise=-1)
+    layers = pc.as_layers(runs)
     sorts = obs.rename_axis("card").reset_index().melt("card", var_name="user", value_name="pile")
     return {
         **{
@@ -100,12 +100,11 @@ def clustered():
             "keys": keys,
             "topics": topics,
             "assignments": labels.T,
-            "runs": runs,
             "layers": layers,
             "sorts": sorts,
         },
         **{"parts": [obs[key].iloc[k:] for k, key in enumerate(keys[:3])], "resolutions": [0.4, 0.4, 0.6]},
-        "hdbscan_runs": hdbscan_runs,
+        "topic_runs": pc.as_runs(topics, noise=-1),
         **{"one": labels[0], "other": labels[1], "n": 15},
         "summary": pc.summarize(layers[0.6], random_seed=1, modes=False),
         "found": pc.compare_layers(layers, random_seed=1),
@@ -122,6 +121,24 @@ def test_page_for_users_of_splink_prints_what_it_shows(capsys, monkeypatch):
     assert names["before"].n_clusters < names["best"].n_clusters  # the last example ran
 
 
+def test_page_for_users_of_r_prints_what_it_shows(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = pc.load_example("galaxies")["posterior"]["z"].values
+    table = pd.DataFrame(labels.reshape(-1, 82) + 1, columns=[f"X{k}" for k in range(1, 83)])  # as R has them
+    table.assign(chain=np.repeat([1, 2, 3, 4], 1000)).to_csv("draws.csv", index=False)
+    call = re.search(r'system\("posterior-consensus (.*) --report report.html (.*)"\)', PAGES["from_r.md"])
+    assert main(" ".join(call.groups()).split()) == 0
+    printed, rows = re.findall(r"^```text\n(.*?)^```$", PAGES["from_r.md"], re.MULTILINE | re.DOTALL)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == printed.splitlines()
+    assert Path("items.csv").read_text(encoding="utf-8").startswith(rows)
+
+
+def test_page_for_users_of_graph_tool_prints_what_it_shows():
+    printed = str(pc.summarize(pc.load_example("block_model"), random_seed=1)).splitlines()
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", PAGES["from_graph_tool.md"], re.MULTILINE | re.DOTALL)
+    assert [line.rstrip() for line in printed] == shown.splitlines()
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of scanpy and anndata
 def test_page_for_users_of_scanpy_prints_what_it_shows(capsys, tmp_path, monkeypatch):
@@ -133,18 +150,24 @@ def test_page_for_users_of_scanpy_prints_what_it_shows(capsys, tmp_path, monkeyp
         exec(code, names)
     shown = "".join(re.findall(r"^```text\n(.*?)^```$", PAGES["from_scanpy.md"], re.MULTILINE | re.DOTALL))
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
+    assert (tmp_path / "umap.png").exists()
     assert names["summaries"][1.0].n_clusters == names["adata"].obs["consensus_1.0"].nunique()
 
 
 @pytest.mark.filterwarnings("ignore")  # of draws that are few
 @pytest.mark.parametrize("part", range(8))
 def test_calls_run(part, names, linkage, clustered, tmp_path, monkeypatch):
-    pd.DataFrame(names["x"]).add_prefix("z").to_csv(tmp_path / "draws.csv")  # which the pages read
+    pd.DataFrame(names["x"]).add_prefix("z").to_csv(tmp_path / "draws.csv", index=False)  # which the pages read
     monkeypatch.chdir(tmp_path)
+    own = {
+        "from_splink.md": linkage,
+        "from_scanpy.md": clustered,
+        "from_graph_tool.md": {"runs": pc.as_runs(names["x"])},
+    }
     some = calls()[part::8]
     assert len(some) > 5
     for page, code in some:
-        eval(code, names | {"from_splink.md": linkage, "from_scanpy.md": clustered}.get(page, {}))
+        eval(code, names | own.get(page, {}))
         plt.close("all")
 
 
