@@ -14,7 +14,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 BLOCK = re.compile(r"^```(python|\{plotted\})\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ALTERNATIVE = re.compile(r"!\[[^\]]*\]\(")
 HERE = Path(__file__).parent
 
 
@@ -45,11 +44,7 @@ def figures(text, folder):
 
 
 def put_figures(app, page, source):
-    """Replace the blocks of a page by pictures, which lie beside those of the gallery.
-
-    An alternative text is put into one line, because MyST joins its lines without a space.
-    """
-    source[0] = ALTERNATIVE.sub(lambda words: words[0].replace("\n", " "), source[0])
+    """Replace the blocks of a page by pictures, which lie beside those of the gallery."""
     if "```{plotted}" not in source[0]:
         return
     folder = Path(app.doctreedir).parent / "plotted" / page
