@@ -290,7 +290,7 @@ def join_alternative_texts(app, page, source):
 def link_public_names(app, page):
     """Link the first mention of each public name, such as `pc.summarize(idata)`, on a page to the reference."""
     name, seen = app.env.docname, set()
-    if not name.startswith(("tutorials/", "how_to/", "background/")):
+    if not name.startswith(("tutorials/", "how_to/", "background/", "from_")):
         return
     kinds = (nodes.title, nodes.reference, addnodes.pending_xref)  # no links within
     left = {node for kind in kinds for one in page.findall(kind) for node in one.findall(nodes.literal)}
