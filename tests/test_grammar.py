@@ -1,5 +1,6 @@
 """One grammar for all public functions: what is spelled alike, in which order, and what a method's options are."""
 
+import ast
 import inspect
 import re
 
@@ -62,15 +63,19 @@ def test_what_takes_more_than_a_second_shows_its_progress():
 
 
 def test_options_of_a_method_are_described_where_help_shows_them():
-    lines = re.findall(r"^ +- (.*): (.*)[;.]$", pc.consensus_partition.__doc__, re.MULTILINE)
+    options = inspect.getdoc(pc.consensus_partition).partition("**options")[2].partition("\n\nReturns\n")[0]
     listed = {
-        name: options.removesuffix(" (see Notes)") for names, options in lines for name in re.findall(r'"(\w+)"', names)
+        name: set(re.findall(r"``(\w+)=([^`]+)``", described))
+        for names, described in re.findall(r"^ +- ((?:\"\w+\",? ?)+): ((?:.|\n(?! +- ))*)", options, re.MULTILINE)
+        for name in re.findall(r"\w+", names)
     }
-    own = {name: own_options(method.function) for name, method in pc.METHODS.items()}
-    assert listed == {name: ", ".join(options) or "none" for name, options in own.items()}
+    assert set(listed) == set(pc.METHODS)
     for name, method in pc.METHODS.items():
+        parameters = inspect.signature(method.function).parameters
+        defaults = {one: parameters[one].default for one in own_options(method.function)}
+        assert {(one, ast.literal_eval(default)) for one, default in listed[name]} == set(defaults.items()), name
         described = re.findall(r"^([\w, ]+) : ", inspect.getdoc(method.function), re.MULTILINE)
-        assert {one for names in described for one in names.split(", ")} == set(own[name]), name
+        assert {one for names in described for one in names.split(", ")} == set(defaults), name
 
 
 def test_an_option_that_a_method_does_not_take_is_refused_by_name():
