@@ -127,7 +127,7 @@ def plot_umaps(columns):
 
 
 adata = pc.attach(adata, summaries)
-# Figure: Three UMAPs of the cells: coloured by cluster, by mean similarity, low in the clusters that are one or split,
+# Figure: Three UMAPs of the cells: coloured by cluster, by mean similarity, low in the cluster that is split,
 # and by the share of the runs that have the cluster.
 axes = plot_umaps(["consensus_1.0", "consensus_1.0_similarity", "consensus_1.0_found"])
 
