@@ -1,9 +1,8 @@
 """An example of each figure. `conf.py` takes them apart: pages show the body of each function as a script, and run it.
 
 A function is named as the function or the class whose figure it makes, with `_by_` and a word for a second figure of
-it. The first line of its docstring is the question
-that the figure answers, the second paragraph the alternative text of the picture. Its body, with those of the imports
-that it needs, is all that a reader needs.
+it. The first line of its docstring is the question that the figure answers, the second paragraph the alternative text
+of the picture. Its body, with those of the imports that it needs, is all that a reader needs.
 """
 
 import numpy as np
