@@ -19,7 +19,7 @@ printed = re.sub(r"\n {4,}", " ", str(summary))
 for name, (panel, beginning, place, target) in PLACES.items():
     (said,) = re.findall(rf"^  {name} +({beginning})", printed, re.MULTILINE)
     panels[panel].annotate(
-        f"{name}\n" + textwrap.fill(said, 18),
+        f"{name}:\n" + textwrap.fill(said, 18),
         target,
         place,
         xycoords="axes fraction",
