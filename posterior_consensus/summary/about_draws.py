@@ -909,7 +909,7 @@ def agreement_in_words(*diagnoses: Diagnosis) -> tuple[str, str, str]:
 def agreement_in_short(*diagnoses: Diagnosis, where: str) -> str:
     """That chains agree, with their numbers beside the limits, and what one chain could miss."""
     numbers = ", ".join(text for text, _ in _beside_limits(*diagnoses))
-    return f"agree: {numbers}{where}; one chain may miss a mode below {agreement_in_words(*diagnoses)[-1]}"
+    return f"agree: {numbers}{where}; not seen if one misses a mode below {agreement_in_words(*diagnoses)[-1]}"
 
 
 def _largest_rhat(diagnoses: Sequence[Diagnosis]) -> float:
