@@ -247,7 +247,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     for ax, name in zip(axes, (f"from\n{before}", "to draws of\nthe second half, mean"), strict=True):
         ax.set_ylabel(grammar.axis_label(f"{short_name_of(sequence.loss)} {name}", sequence.loss.unit))
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
-        if np.nanmin(every) > 0:  # so that the first draws leave room to the others
+        if np.isfinite(sequence.steps.values).any() and np.nanmin(every) > 0:  # so that the first draws leave room
             ax.set_yscale("log")
             ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")

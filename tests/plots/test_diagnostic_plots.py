@@ -146,6 +146,8 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert (f"{end:,}" in text.get_text()) == settled
     short = pc.diagnostics.sequential_distances(draws_of(1, 60, 5)).plot()
     assert short[0].lines[2].get_linestyle() == ":" and short[0].lines[2].get_xdata()[0] == 30
+    no_steps = pc.diagnostics.sequential_distances(draws_of(1, 4, 5), lag=4).plot()
+    no_steps[0].figure.draw_without_rendering()
 
 
 def test_histograms_hold_all_resamples(rng):

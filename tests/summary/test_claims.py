@@ -374,7 +374,7 @@ def test_layers_claim_of_their_chains_what_holds_of_each(rng):
     limit = display.at_most(max(one.could_miss for one in diagnoses), ".0%")
     assert claim.limit == max(one.could_miss for one in diagnoses)
     printed, *_, findings, methods = texts(summary)
-    assert f" below {limit}" in printed
+    assert f"not seen if one misses a mode below {limit}" in printed
     assert all(f" below about {limit} of the draws" in text for text in (findings, methods))
 
 
